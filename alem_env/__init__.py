@@ -1,0 +1,1 @@
+"""ALEM: a long-horizon survival world for teams, transition for transition the benchmark."""

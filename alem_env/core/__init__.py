@@ -1,0 +1,1 @@
+"""Vocabulary, tables, parameters, state and random numbers that every rule builds on."""

@@ -1,0 +1,287 @@
+"""Parameters of a world: what shapes and compiled programs depend on, and what may be traced."""
+
+import dataclasses
+import math
+
+import jax
+import numpy as np
+from flax import struct
+
+from alem_env.core.enums import Action
+
+RULES_VERSIONS = ("0.2.1", "0.1.0")
+DIFFICULTY_ALPHA = {"easy": 0.30, "medium": 0.60, "hard": 0.90}
+
+MAX_AGENTS = 8
+# Coordination values are packed into seven bits on stored floors (see `core.state`).
+MAX_HANDOVER_WINDOW = 48
+
+
+@dataclasses.dataclass(frozen=True)
+class StaticParams:
+    """What shapes depend on, and switches that remove whole rules or change the random stream.
+
+    Hashable: pass it as a static argument. Two different values are two compiled programs.
+
+    Attributes:
+        num_agents: players in the team, 1 to 8; roles repeat warrior, forager, miner.
+        num_comm_channels: message actions, 0 to 32.
+        rules_version: "0.2.1", or "0.1.0" for the rules of the published scores.
+        soft_specialization: everyone may try a role's actions, with less success.
+        coordination_enabled: blocks that need several agents, or one after the other.
+        construction_enabled: construction sites.
+        randomize_alpha: world generation draws the difficulty (the reference's option).
+        scale_base_difficulty: with `randomize_alpha`, mob health and supplies follow it too.
+    """
+
+    num_agents: int = 3
+    num_comm_channels: int = 0
+    rules_version: str = "0.2.1"
+    soft_specialization: bool = True
+    coordination_enabled: bool = True
+    construction_enabled: bool = True
+    randomize_alpha: bool = False
+    scale_base_difficulty: bool = False
+
+    # slots a player
+    melee_mobs_per_agent: int = 3
+    passive_mobs_per_agent: int = 3
+    ranged_mobs_per_agent: int = 2
+    mob_projectiles_per_agent: int = 3
+    player_projectiles_per_agent: int = 3
+    plants_per_agent: int = 10
+    # slots a team
+    max_pending_handovers: int = 8
+    max_construction_sites: int = 12
+
+    def __post_init__(self):
+        _check_int("num_agents", self.num_agents, 1, MAX_AGENTS)
+        _check_int("num_comm_channels", self.num_comm_channels, 0, 32)
+        if self.rules_version not in RULES_VERSIONS:
+            raise ValueError(
+                f"rules_version={self.rules_version!r} is unknown; "
+                f"choose one of {', '.join(RULES_VERSIONS)}"
+            )
+
+    @property
+    def max_melee_mobs(self) -> int:
+        return self.melee_mobs_per_agent * self.num_agents
+
+    @property
+    def max_passive_mobs(self) -> int:
+        return self.passive_mobs_per_agent * self.num_agents
+
+    @property
+    def max_ranged_mobs(self) -> int:
+        return self.ranged_mobs_per_agent * self.num_agents
+
+    @property
+    def max_mob_projectiles(self) -> int:
+        return self.mob_projectiles_per_agent * self.num_agents
+
+    @property
+    def max_player_projectiles(self) -> int:
+        return self.player_projectiles_per_agent * self.num_agents
+
+    @property
+    def max_plants(self) -> int:
+        return self.plants_per_agent * self.num_agents
+
+    @property
+    def num_give_actions(self) -> int:
+        return self.num_agents - 1
+
+    @property
+    def first_message_action(self) -> int:
+        """Action that sends on channel 0. A single agent's GIVE slot (54) counts, as published."""
+        return len(Action) + self.num_agents - 2
+
+    @property
+    def num_actions(self) -> int:
+        return len(Action) + max(0, self.num_agents - 2) + self.num_comm_channels
+
+
+@struct.dataclass
+class EnvParams:
+    """Numbers that may be traced, swept, or differ from world to world. Scalars.
+
+    Make one with `difficulty`; `replace` changes single values.
+    """
+
+    max_timesteps: int = 100_000
+    day_length: int = 300
+    mob_despawn_distance: int = 14
+    max_attribute: int = 5
+    god_mode: bool = False
+    shared_reward: bool = False
+    friendly_fire: bool = True
+
+    specialist_efficiency: float = 1.0
+    non_specialist_efficiency: float = 0.2
+
+    coordination_probability: float = 0.25  # share of minable blocks that need coordination
+    handover_ratio: float = 0.25  # of those, share that is handed over
+    soft_coordination_ratio: float = 0.5  # of the synchronous rest, share that is soft
+    p_max_agents: float = 0.5  # chance that an event needs the whole team rather than two
+    handover_window_min: int = 10  # steps
+    handover_window_max: int = 20
+    soft_solo_fail_prob: float = 0.0
+
+    elite_mob_probability: float = 0.15
+    large_passive_probability: float = 0.20
+    hard_mob_probability: float = 0.5
+
+    num_construction_sites: int = 8  # on the overworld
+    num_mining_construction_sites: int = 4  # on floors 2, 5 and 7
+    soft_construction_ratio: float = 0.5
+
+    crafting_coordination_enabled: bool = True
+    diamond_crafting_agents_required: int = 2
+
+    mob_health_multiplier: float = 1.0
+    starting_resource_multiplier: float = 1.0
+
+    alpha_min: float = 0.2  # range of StaticParams.randomize_alpha
+    alpha_max: float = 0.85
+
+
+# Values of the preset "none", the game without any coordination (a program of its own:
+# StaticParams.coordination_enabled and construction_enabled are off).
+_NONE = dict(
+    coordination_probability=0.0,
+    handover_ratio=0.0,
+    hard_mob_probability=0.0,
+    p_max_agents=0.0,
+    soft_solo_fail_prob=0.0,
+    elite_mob_probability=0.0,
+    large_passive_probability=0.0,
+    num_construction_sites=0,
+    num_mining_construction_sites=0,
+    crafting_coordination_enabled=False,
+)
+
+
+def difficulty(level: str | float, *, scale_base: bool = False, **overrides) -> EnvParams:
+    """Parameters of a difficulty.
+
+    A single scalar alpha sets how hard coordination is to carry out; how much of it there is stays
+    the same (alem-env 0.2.1, `alem_state.py`). The arithmetic is in Python floats, as published:
+    float32 gives other handover windows at some alphas.
+
+    Args:
+        level: "easy", "medium", "hard" (alpha 0.3, 0.6, 0.9), any alpha in [0, 1], or "none".
+        scale_base: also scale mob health and starting supplies.
+        **overrides: fields of `EnvParams`, set last.
+
+    Returns:
+        EnvParams with numpy scalars of fixed dtype, so that all difficulties share one program.
+
+    Raises:
+        ValueError: unknown level, alpha outside [0, 1], or an override that is no field or out of
+            range.
+    """
+    if str(level).lower() == "none":
+        values = dict(_NONE)
+    else:
+        alpha = _alpha_of(level)
+        values = _values_of_alpha(alpha)
+        if scale_base:
+            values["mob_health_multiplier"] = round(1.0 + alpha / 3.0, 4)
+            values["starting_resource_multiplier"] = round(1.0 - alpha / 3.0, 4)
+    return make_params(**{**values, **overrides})
+
+
+def make_params(**values) -> EnvParams:
+    """EnvParams from Python values, each checked and given its field's dtype.
+
+    Raises:
+        ValueError: a name that is no field, or a value out of range.
+    """
+    fields = {f.name: f for f in dataclasses.fields(EnvParams)}
+    unknown = sorted(set(values) - set(fields))
+    if unknown:
+        raise ValueError(
+            f"unknown environment parameter {', '.join(unknown)}; known are {', '.join(fields)}"
+        )
+    full = {name: values.get(name, f.default) for name, f in fields.items()}
+    _validate(full)
+    dtypes = {bool: np.bool_, int: np.int32, float: np.float32}
+    return EnvParams(**{n: dtypes[type(fields[n].default)](v) for n, v in full.items()})
+
+
+def params_from_alpha(alpha: jax.Array, scale_base: bool) -> dict[str, jax.Array]:
+    """Traced form of the same formulas, in float32, as world generation under `randomize_alpha`."""
+    import jax.numpy as jnp
+
+    values = dict(
+        p_max_agents=alpha,
+        handover_window_min=jnp.maximum(3, jnp.ceil(12 * (1.0 - alpha)).astype(jnp.int32)),
+        handover_window_max=jnp.maximum(6, jnp.ceil(24 * (1.0 - alpha)).astype(jnp.int32)),
+        soft_solo_fail_prob=alpha,
+        non_specialist_efficiency=1.0 - alpha,
+    )
+    if scale_base:
+        values["mob_health_multiplier"] = 1.0 + alpha * (1.0 / 3.0)
+        values["starting_resource_multiplier"] = 1.0 - alpha * (1.0 / 3.0)
+    return values
+
+
+def _alpha_of(level: str | float) -> float:
+    name = str(level).lower()
+    if name in DIFFICULTY_ALPHA:
+        return DIFFICULTY_ALPHA[name]
+    try:
+        alpha = float(name)
+    except ValueError:
+        alpha = math.nan
+    if not 0.0 <= alpha <= 1.0:
+        raise ValueError(
+            f"difficulty={level!r} is unknown; choose none, easy, medium, hard, "
+            "or a number in [0, 1]"
+        )
+    return alpha
+
+
+def _values_of_alpha(alpha: float) -> dict:
+    return dict(
+        p_max_agents=round(alpha, 4),
+        handover_window_min=max(3, math.ceil(12 * (1 - alpha))),
+        handover_window_max=max(6, math.ceil(24 * (1 - alpha))),
+        soft_solo_fail_prob=round(alpha, 4),
+        non_specialist_efficiency=round(1.0 - alpha, 4),
+    )
+
+
+_PROBABILITIES = (
+    "specialist_efficiency", "non_specialist_efficiency", "coordination_probability",
+    "handover_ratio", "soft_coordination_ratio", "p_max_agents", "soft_solo_fail_prob",
+    "elite_mob_probability", "large_passive_probability", "hard_mob_probability",
+    "soft_construction_ratio", "alpha_min", "alpha_max",
+)  # fmt: skip
+
+
+def _validate(values: dict) -> None:
+    for name in _PROBABILITIES:
+        if not 0.0 <= values[name] <= 1.0:
+            raise ValueError(f"{name}={values[name]} must lie in [0, 1]")
+    low, high = values["handover_window_min"], values["handover_window_max"]
+    if not 1 <= low <= high <= MAX_HANDOVER_WINDOW:
+        raise ValueError(
+            f"handover_window_min={low} and handover_window_max={high} must satisfy "
+            f"1 <= min <= max <= {MAX_HANDOVER_WINDOW}"
+        )
+    if values["alpha_min"] > values["alpha_max"]:
+        raise ValueError(
+            f"alpha_min={values['alpha_min']} is above alpha_max={values['alpha_max']}"
+        )
+    for name in ("max_timesteps", "day_length"):
+        if values[name] < 1:
+            raise ValueError(f"{name}={values[name]} must be at least 1")
+    for name in ("num_construction_sites", "num_mining_construction_sites"):
+        if values[name] < 0:
+            raise ValueError(f"{name}={values[name]} must not be negative")
+
+
+def _check_int(name: str, value: int, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"{name}={value!r} must be a whole number from {low} to {high}")

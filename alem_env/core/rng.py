@@ -1,0 +1,182 @@
+"""The benchmark's random stream: threefry-2x32 as jax 0.4 laid it out, whatever jax is in use.
+
+A key is two uint32 words. All draws equal those of `jax.random` under
+`jax_threefry_partitionable=False` bit for bit; current jax defaults to another layout. The rounds
+are unrolled: `jax.random` loops over them, which costs several times more on a CPU.
+
+Reference: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011); the layout of
+counters is jax 0.4.38's `_src/prng.py` and `_src/random.py`.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend.random import define_prng_impl
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+
+
+def words(key: jax.Array) -> jax.Array:
+    """The two words (..., 2) uint32 of a typed or legacy jax key."""
+    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        key = jax.random.key_data(key)
+    return key
+
+
+def key(seed: int) -> jax.Array:
+    """Typed key of the benchmark's stream; `jax.random` functions on it draw from that stream."""
+    return jax.random.key(seed, impl=BENCHMARK_PRNG)
+
+
+def split(key: jax.Array, num: int = 2) -> jax.Array:
+    """`num` new keys (num, 2) from one key (2,)."""
+    return random_bits(key, 2 * num).reshape(num, 2)
+
+
+def split_pair(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The two keys of `split(key)`, for keys of any leading shape (..., 2)."""
+    a0, b0 = threefry(key[..., 0], key[..., 1], np.uint32(0), np.uint32(2))
+    a1, b1 = threefry(key[..., 0], key[..., 1], np.uint32(1), np.uint32(3))
+    return jnp.stack([a0, a1], -1), jnp.stack([b0, b1], -1)
+
+
+def chain(key: jax.Array, num: int) -> tuple[jax.Array, jax.Array]:
+    """`num` times `key, sub = split(key)`, one after the other.
+
+    Args:
+        key: (2,) uint32.
+        num: number of splits, static.
+
+    Returns:
+        The last key (2,) and the sub-keys (num, 2) in order.
+    """
+    if num <= 4:
+        subs = []
+        for _ in range(num):
+            key, sub = split_pair(key)
+            subs.append(sub)
+        return key, jnp.stack(subs)
+    return lax.scan(lambda k, _: split_pair(k), key, None, length=num)
+
+
+def random_bits(key: jax.Array, size: int) -> jax.Array:
+    """`size` words (size,) uint32 of one key (2,)."""
+    half = (size + 1) // 2
+    first = lax.iota(jnp.uint32, half)
+    second = first + np.uint32(half)
+    if size % 2:  # jax 0.4 pads an odd number of counters with a zero
+        second = jnp.where(second == np.uint32(size), np.uint32(0), second)
+    a, b = threefry(key[0], key[1], first, second)
+    return jnp.concatenate([a, b])[:size]
+
+
+def bits_each(keys: jax.Array) -> jax.Array:
+    """One word (...,) uint32 from each of many keys (..., 2): `random_bits` of shape ()."""
+    return threefry(keys[..., 0], keys[..., 1], np.uint32(0), np.uint32(0))[0]
+
+
+def uniform_each(keys: jax.Array) -> jax.Array:
+    """One float32 in [0, 1) from each of many keys (..., 2)."""
+    return _to_unit(bits_each(keys))
+
+
+def uniform(key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
+    """float32 in [0, 1) of the given shape from one key (2,)."""
+    return _to_unit(random_bits(key, int(np.prod(shape))).reshape(shape))
+
+
+def randint(key: jax.Array, shape: tuple[int, ...], minval, maxval) -> jax.Array:
+    """int32 in [minval, maxval); the bounds broadcast to `shape`. As jax 0.4 draws it."""
+    high_key, low_key = split_pair(key)
+    size = int(np.prod(shape))
+    high = random_bits(high_key, size).reshape(shape)
+    low = random_bits(low_key, size).reshape(shape)
+    return fold_to_range(high, low, minval, maxval)
+
+
+def randint_each(keys: jax.Array, minval, maxval) -> jax.Array:
+    """One int32 in [minval, maxval) from each of many keys (..., 2)."""
+    high_keys, low_keys = split_pair(keys)
+    return fold_to_range(bits_each(high_keys), bits_each(low_keys), minval, maxval)
+
+
+def fold_to_range(high: jax.Array, low: jax.Array, minval, maxval) -> jax.Array:
+    """Two random words and bounds to an int32 in [minval, maxval)."""
+    minval = jnp.asarray(minval, jnp.int32)
+    maxval = jnp.asarray(maxval, jnp.int32)
+    span = (maxval - minval).astype(jnp.uint32)
+    span = jnp.where(maxval <= minval, np.uint32(1), span)
+    half = np.uint32(2**16) % span
+    multiplier = (half * half) % span
+    offset = ((high % span) * multiplier + low % span) % span
+    return minval + offset.astype(jnp.int32)
+
+
+def permutation(key: jax.Array, size: int) -> jax.Array:
+    """Random order (size,) int32 of 0..size-1, for sizes that one sorting round serves."""
+    if size > 1600:
+        raise ValueError(f"size={size} needs a second sorting round, which is not implemented")
+    _, sub = split_pair(key)
+    order = lax.iota(jnp.int32, size)
+    return lax.sort_key_val(random_bits(sub, size), order)[1]
+
+
+def fold_in(key: jax.Array, data) -> jax.Array:
+    """New key (2,) from a key and an integer."""
+    data = jnp.asarray(data).astype(jnp.uint32)
+    return jnp.stack(threefry(key[0], key[1], np.uint32(0), data))
+
+
+def threefry(k0, k1, x0, x1) -> tuple[jax.Array, jax.Array]:
+    """Threefry-2x32 with 20 rounds of counters (x0, x1) under key words (k0, k1); broadcasts."""
+    keys = (k0, k1, k0 ^ k1 ^ np.uint32(0x1BD11BDA))
+    x0, x1 = x0 + k0, x1 + k1
+    for group in range(5):
+        for distance in _ROTATIONS[group % 2]:
+            x0 = x0 + x1
+            x1 = (x1 << np.uint32(distance)) | (x1 >> np.uint32(32 - distance))
+            x1 = x0 ^ x1
+        x0 = x0 + keys[(group + 1) % 3]
+        x1 = x1 + keys[(group + 2) % 3] + np.uint32(group + 1)
+    return x0, x1
+
+
+def _to_unit(bits: jax.Array) -> jax.Array:
+    mantissa = (bits >> np.uint32(9)) | np.uint32(0x3F800000)
+    return lax.bitcast_convert_type(mantissa, jnp.float32) - np.float32(1.0)
+
+
+# --- The same stream behind jax.random -----------------------------------------------------------
+
+
+def _seed(seed: jax.Array) -> jax.Array:
+    low = seed.astype(jnp.uint32)
+    high = (
+        lax.shift_right_logical(seed, np.asarray(32, seed.dtype)).astype(jnp.uint32)
+        if seed.dtype.itemsize > 4
+        else jnp.zeros_like(low)
+    )
+    return jnp.stack([high, low])
+
+
+def _split_to_shape(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    return random_bits(key, 2 * int(np.prod(shape))).reshape(*shape, 2)
+
+
+def _bits_to_shape(key: jax.Array, bit_width: int, shape: tuple[int, ...]) -> jax.Array:
+    if bit_width != 32:
+        raise ValueError(f"the benchmark's stream draws 32-bit words only, not {bit_width}-bit")
+    return random_bits(key, int(np.prod(shape))).reshape(shape)
+
+
+BENCHMARK_PRNG = define_prng_impl(
+    key_shape=(2,),
+    seed=_seed,
+    split=_split_to_shape,
+    random_bits=_bits_to_shape,
+    fold_in=fold_in,
+    name="alem_threefry",
+    tag="alem",
+)
+

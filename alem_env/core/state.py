@@ -1,0 +1,344 @@
+"""The state of one world.
+
+The team is always together on one floor. That floor is `State.floor`, and rules touch only it; the
+other eight wait in `State.stored`, packed, until the team takes a ladder (`rules.floors`).
+Light is stored for the four dark floors only. Shapes: A agents, n slots, S construction sites,
+H pending handovers, P plants. Coordinates are (row, column).
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import struct
+
+from alem_env.core.enums import Achievement
+from alem_env.core.params import StaticParams
+from alem_env.core.tables import LIGHT_INDEX
+
+
+@struct.dataclass
+class Mobs:
+    """Creatures of one class on one floor. Dead slots still move and cool down, as published."""
+
+    position: jax.Array  # (n, 2) int32
+    health: jax.Array  # (n,) float32
+    alive: jax.Array  # (n,) bool
+    cooldown: jax.Array  # (n,) int32, steps until the next attack; falls without limit
+    kind: jax.Array  # (n,) int32, index into the creature tables
+    coordination: jax.Array  # (n,) int32, MobCoordination, fixed by world generation
+    agents_required: jax.Array  # (n,) int32, 0 for ordinary mobs
+
+
+@struct.dataclass
+class Projectiles:
+    position: jax.Array  # (n, 2) int32; idle slots fly on, far outside the map
+    active: jax.Array  # (n,) bool
+    kind: jax.Array  # (n,) int32, ProjectileKind
+    direction: jax.Array  # (n, 2) int32
+    owner: jax.Array  # (n,) int32, slot of the ranged mob, or the player, that shot
+
+
+@struct.dataclass
+class Sites:
+    """Construction sites of a floor; unused slots are at (0, 0)."""
+
+    position: jax.Array  # (S, 2) int32
+    built: jax.Array  # (S,) int32, Building
+
+
+@struct.dataclass
+class Floor:
+    """The floor the team is on."""
+
+    block: jax.Array  # (48, 48) uint8, Block
+    item: jax.Array  # (48, 48) uint8, Item (rules 0.1.0: block ids above it, which mean no item)
+    requirement: jax.Array  # (48, 48) int8: 0 none, k > 0 needs k agents, -w handed over in w steps
+    soft: jax.Array  # (48, 48) bool, the requirement may be tried alone
+    melee: Mobs
+    passive: Mobs
+    ranged: Mobs
+    mob_projectiles: Projectiles
+    player_projectiles: Projectiles
+    sites: Sites
+    chest_opened: jax.Array  # (A,) bool, this player opened a chest on this floor
+    monsters_killed: jax.Array  # () int32
+
+
+@struct.dataclass
+class StoredFloor:
+    """A floor the team is not on, packed. `State.stored` has a leading axis of eight of them."""
+
+    cells: jax.Array  # (48, 48) uint16, see pack_cells
+    melee: Mobs  # small dtypes, see _STORED_DTYPE
+    passive: Mobs
+    ranged: Mobs
+    mob_projectiles: Projectiles
+    player_projectiles: Projectiles
+    sites: Sites
+    chest_opened: jax.Array  # (A,) bool
+    monsters_killed: jax.Array  # () int32
+
+
+@struct.dataclass
+class Ladders:
+    """Where ladders arrive. Fixed by world generation."""
+
+    down: jax.Array  # (9, A, 2) int8, cells of the ladders that lead down
+    up: jax.Array  # (9, A, 2) int8
+    # Rules 0.1.0 stamp block ids into the item map where a floor lacks a ladder: rows are floor 0
+    # up, floor 8 down, floor 8 up. Only `reference.to_reference` reads them. Zero in 0.2.1.
+    stamp: jax.Array  # (3, A) uint8
+
+
+@struct.dataclass
+class Inventory:
+    wood: jax.Array  # (A,) int32, as all below unless stated
+    stone: jax.Array
+    coal: jax.Array
+    iron: jax.Array
+    diamond: jax.Array
+    sapling: jax.Array
+    pickaxe: jax.Array  # level 0 to 4: none, wood, stone, iron, diamond
+    sword: jax.Array  # level 0 to 4
+    bow: jax.Array  # 0 or 1
+    arrows: jax.Array
+    armour: jax.Array  # (A, 4), level 0 to 2 of each piece
+    torches: jax.Array
+    ruby: jax.Array
+    sapphire: jax.Array
+    potions: jax.Array  # (A, 6), by colour
+    books: jax.Array
+
+
+@struct.dataclass
+class Players:
+    position: jax.Array  # (A, 2) int32
+    direction: jax.Array  # (A,) int32, 1 to 4: the movement action that points there
+    alive: jax.Array  # (A,) bool
+    health: jax.Array  # (A,) float32
+    food: jax.Array  # (A,) int32
+    drink: jax.Array  # (A,) int32
+    energy: jax.Array  # (A,) int32
+    mana: jax.Array  # (A,) int32
+    sleeping: jax.Array  # (A,) bool
+    resting: jax.Array  # (A,) bool
+    recover: jax.Array  # (A,) float32, counters that raise or lower the needs above
+    hunger: jax.Array  # (A,) float32
+    thirst: jax.Array  # (A,) float32
+    fatigue: jax.Array  # (A,) float32
+    recover_mana: jax.Array  # (A,) float32
+    xp: jax.Array  # (A,) int32
+    dexterity: jax.Array  # (A,) int32, 1 to max_attribute
+    strength: jax.Array  # (A,) int32
+    intelligence: jax.Array  # (A,) int32
+    specialization: jax.Array  # (A,) int32, Specialization
+    request_duration: jax.Array  # (A,) int32, steps left
+    request_type: jax.Array  # (A,) int32, the action that asked, 0 before the first
+    learned_spell: jax.Array  # (A,) bool
+    sword_enchantment: jax.Array  # (A,) int32, Enchantment
+    bow_enchantment: jax.Array  # (A,) int32
+    armour_enchantment: jax.Array  # (A, 4) int32
+    message: jax.Array  # (A,) int32, channel spoken on in the last step, -1 for none
+    death_cause: jax.Array  # (A,) int32, DeathCause
+    floor_at_death: jax.Array  # (A,) int32, -1 while never dead
+
+
+@struct.dataclass
+class Plants:
+    """Saplings; they grow on the overworld wherever the team is (`rules.plants`)."""
+
+    position: jax.Array  # (P, 2) int32
+    age: jax.Array  # (P,) int32
+    growing: jax.Array  # (P,) bool
+
+
+@struct.dataclass
+class Handovers:
+    """Tasks that one agent began and another must finish in time, on the team's floor."""
+
+    active: jax.Array  # (H,) bool
+    position: jax.Array  # (H, 2) int32
+    deadline: jax.Array  # (H,) int32, timestep at which it has expired
+    initiator: jax.Array  # (H,) int32
+    building: jax.Array  # (H,) int32, Building; NONE for a mined block
+
+
+@struct.dataclass
+class Counters:
+    """Metrics of the episode; no rule reads them. int32 scalars unless stated."""
+
+    # (A,), trading and talking
+    trades: jax.Array
+    food_trades: jax.Array
+    drink_trades: jax.Array
+    give_attempts: jax.Array
+    requests: jax.Array
+    requests_expired: jax.Array
+    requests_received: jax.Array
+    messages: jax.Array
+    friendly_fire_damage: jax.Array  # (A,) float32
+    necessities_fraction: jax.Array  # (A,) float32, share of steps with food, drink and energy
+    # exposure
+    revives: jax.Array
+    alive_agent_steps: jax.Array
+    actionable_agent_steps: jax.Array
+    # handovers, mining and construction together
+    handover_successes: jax.Array
+    handover_setups: jax.Array
+    handover_expiries: jax.Array
+    # mining
+    sync_by_agents: jax.Array  # (2,): two agents, three or more
+    mine_sync_soft: jax.Array
+    mine_sync_hard: jax.Array
+    mine_handover: jax.Array
+    mine_handover_expiries: jax.Array
+    sync_attempts: jax.Array
+    sync_successes: jax.Array
+    soft_sync_events: jax.Array
+    soft_sync_bonus_events: jax.Array
+    solo_soft_attempts: jax.Array
+    solo_soft_successes: jax.Array
+    # construction
+    construction_attempts: jax.Array
+    construction_successes: jax.Array
+    construction_handovers: jax.Array
+    construction_handover_setups: jax.Array
+    construction_handover_expiries: jax.Array
+    construction_unfunded: jax.Array
+    shelters_built: jax.Array
+    forges_built: jax.Array
+    beacons_built: jax.Array
+    # combat and crafting
+    elite_attempts: jax.Array
+    elite_successes: jax.Array
+    elite_melee_kills: jax.Array
+    elite_ranged_kills: jax.Array
+    large_passive_kills: jax.Array
+    craft_attempts: jax.Array
+    craft_successes: jax.Array
+    diamond_pickaxes: jax.Array
+    diamond_swords: jax.Array
+    diamond_armours: jax.Array
+
+
+@struct.dataclass
+class State:
+    floor: Floor
+    floor_index: jax.Array  # () int32, 0 overworld to 8 graveyard
+    stored: StoredFloor  # leading axis 8
+    stored_slot: jax.Array  # (9,) int32, slot of each floor in `stored`, -1 for the team's floor
+    light: jax.Array  # (4, 48, 48) float32 in [0, 1], of DARK_FLOORS; all others are fully lit
+    ladders: Ladders
+    players: Players
+    inventory: Inventory
+    plants: Plants
+    handovers: Handovers
+    counters: Counters
+    achievements: jax.Array  # (A, 93) bool
+    potion_effect: jax.Array  # (6,) int32, effect of each colour this episode
+    boss_progress: jax.Array  # () int32
+    boss_spawn_steps: jax.Array  # () int32, steps in which the boss calls monsters
+    deepest_floor: jax.Array  # () int32
+    light_level: jax.Array  # () float32, daylight
+    timestep: jax.Array  # () int32
+    sampled_alpha: jax.Array  # () float32, 0 unless StaticParams.randomize_alpha
+    last_key: jax.Array  # (2,) uint32, the step's left-over key; no rule reads it
+
+
+def light_index(floor_index: jax.Array) -> jax.Array:
+    """Index into `State.light` of a floor, -1 for floors that are fully lit."""
+    return jnp.asarray(LIGHT_INDEX)[floor_index]
+
+
+def num_agents(state: State) -> int:
+    return state.achievements.shape[0]
+
+
+# --- Storing and loading a floor ----------------------------------------------------------------
+#
+# A stored cell is one uint16: block in bits 0-5, item in 6-8 (5 stands for any stamped block id of
+# rules 0.1.0), requirement + 48 in 9-14, soft in 15. Requirements lie in [-48, 8].
+
+_REQUIREMENT_OFFSET = 48
+_STAMPED_ITEM = 5
+
+
+def pack_cells(block, item, requirement, soft) -> jax.Array:
+    """The four planes of a floor (..., 48, 48) as one uint16 plane."""
+    item = jnp.minimum(item, _STAMPED_ITEM).astype(jnp.uint16)
+    requirement = (requirement.astype(jnp.int16) + _REQUIREMENT_OFFSET).astype(jnp.uint16)
+    return (
+        block.astype(jnp.uint16)
+        | (item << np.uint16(6))
+        | (requirement << np.uint16(9))
+        | (soft.astype(jnp.uint16) << np.uint16(15))
+    )
+
+
+def unpack_cells(cells) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Inverse of `pack_cells`: block uint8, item uint8, requirement int8, soft bool."""
+    requirement = (cells >> np.uint16(9)) & np.uint16(0x3F)
+    return (
+        (cells & np.uint16(0x3F)).astype(jnp.uint8),
+        ((cells >> np.uint16(6)) & np.uint16(0x7)).astype(jnp.uint8),
+        (requirement.astype(jnp.int16) - _REQUIREMENT_OFFSET).astype(jnp.int8),
+        (cells >> np.uint16(15)) > 0,
+    )
+
+
+# Fields whose range is proven small; all others keep the dtype they have on the team's floor.
+_STORED_DTYPE = {
+    Mobs: dict(
+        position=jnp.int8, kind=jnp.int8, coordination=jnp.int8, agents_required=jnp.int8
+    ),
+    Projectiles: dict(kind=jnp.int8, direction=jnp.int8, owner=jnp.int8),
+    Sites: dict(position=jnp.int8, built=jnp.int8),
+}
+_GROUPS = ("melee", "passive", "ranged", "mob_projectiles", "player_projectiles", "sites")
+_PLANES = ("block", "item", "requirement", "soft")
+_PLAIN = ("chest_opened", "monsters_killed")
+
+
+def pack_floor(floor: Floor) -> StoredFloor:
+    """A floor as it is stored. Works on any leading batch axes."""
+    packed = {name: getattr(floor, name) for name in _PLAIN}
+    for name in _GROUPS:
+        group = getattr(floor, name)
+        small = _STORED_DTYPE[type(group)]
+        packed[name] = group.replace(
+            **{field: getattr(group, field).astype(dtype) for field, dtype in small.items()}
+        )
+    return StoredFloor(cells=pack_cells(*(getattr(floor, p) for p in _PLANES)), **packed)
+
+
+def unpack_floor(stored: StoredFloor) -> Floor:
+    """Inverse of `pack_floor`, but for the value of stamped items (see `Ladders.stamp`)."""
+    unpacked = {name: getattr(stored, name) for name in _PLAIN}
+    for name in _GROUPS:
+        group = getattr(stored, name)
+        small = _STORED_DTYPE[type(group)]
+        unpacked[name] = group.replace(
+            **{field: getattr(group, field).astype(jnp.int32) for field in small}
+        )
+    planes = dict(zip(_PLANES, unpack_cells(stored.cells), strict=True))
+    return Floor(**planes, **unpacked)
+
+
+def empty_counters(static: StaticParams) -> Counters:
+    """Counters at the start of an episode."""
+    per_agent = {
+        "trades", "food_trades", "drink_trades", "give_attempts", "requests", "requests_expired",
+        "requests_received", "messages",
+    }  # fmt: skip
+    agents = (static.num_agents,)
+    values = {}
+    for name in Counters.__dataclass_fields__:
+        shape = agents if name in per_agent else ()
+        values[name] = jnp.zeros(shape, jnp.int32)
+    values["sync_by_agents"] = jnp.zeros(2, jnp.int32)
+    values["friendly_fire_damage"] = jnp.zeros(agents, jnp.float32)
+    values["necessities_fraction"] = jnp.ones(agents, jnp.float32)
+    return Counters(**values)
+
+
+NUM_ACHIEVEMENTS = len(Achievement)

@@ -1,0 +1,158 @@
+"""Small questions that several rules ask. Shapes: A agents, n positions."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alem_env.core.enums import Achievement, Block, Specialization
+from alem_env.core.state import NUM_ACHIEVEMENTS, Floor, Inventory, Players, State
+from alem_env.core.tables import (
+    BOSS_FLOOR,
+    BUILDING_COST,
+    DIRECTIONS,
+    MAP_SIZE,
+    MAX_STACK,
+    NEIGHBOURS,
+    SOLID,
+)
+
+
+def facing(players: Players) -> jax.Array:
+    """Cell (A, 2) in front of each player; may lie outside the map."""
+    return players.position + jnp.asarray(DIRECTIONS)[players.direction]
+
+
+def in_bounds(position: jax.Array) -> jax.Array:
+    """Whether each of (..., 2) cells is on the map."""
+    inside = (position >= 0) & (position < jnp.asarray(MAP_SIZE))
+    return inside.all(-1)
+
+
+def at(plane: jax.Array, position: jax.Array) -> jax.Array:
+    """Values (...,) of a plane (48, 48) at cells (..., 2). -1 wraps, beyond the map reads the rim."""
+    return plane[position[..., 0], position[..., 1]]
+
+
+def put(plane: jax.Array, position: jax.Array, value: jax.Array) -> jax.Array:
+    """`plane` with values (n,) written at cells (n, 2). -1 wraps, beyond the map nothing is
+    written, and of several values for one cell the last wins (on CPU).
+    """
+    value = value.astype(plane.dtype)
+    return plane.at[position[..., 0], position[..., 1]].set(value)
+
+
+def same_cell(position: jax.Array) -> jax.Array:
+    """(n, n) bool: which of (n, 2) cells coincide."""
+    return (position[:, None] == position[None, :]).all(-1)
+
+
+def neighbour_blocks(floor: Floor, position: jax.Array) -> jax.Array:
+    """Blocks (A, 8) uint8 around each of (A, 2) cells, INVALID outside the map."""
+    cells = position[:, None, :] + jnp.asarray(NEIGHBOURS)
+    return jnp.where(in_bounds(cells), at(floor.block, cells), np.uint8(Block.INVALID))
+
+
+def is_near(blocks_around: jax.Array, *blocks: Block) -> jax.Array:
+    """(A,) bool: one of `blocks` is among `neighbour_blocks(...)` (A, 8)."""
+    found = blocks_around == np.uint8(blocks[0])
+    for block in blocks[1:]:
+        found |= blocks_around == np.uint8(block)
+    return found.any(-1)
+
+
+def is_solid(block: jax.Array) -> jax.Array:
+    """Whether blocks of any shape cannot be walked through."""
+    return jnp.asarray(SOLID)[block]
+
+
+def is_occupied(floor: Floor, position: jax.Array) -> jax.Array:
+    """Whether a live mob stands on each of (n, 2) cells; -1 wraps and beyond reads the rim."""
+    rows, columns = MAP_SIZE
+    size = jnp.asarray((rows, columns))
+    cell = jnp.where(position < 0, position + size, position)
+    cell = jnp.clip(cell, 0, size - 1)
+    occupied = jnp.zeros(position.shape[:-1], bool)
+    for mobs in (floor.melee, floor.passive, floor.ranged):
+        there = (cell[..., None, :] == mobs.position).all(-1) & mobs.alive
+        occupied |= there.any(-1)
+    return occupied
+
+
+def is_in_player(players: Players, position: jax.Array) -> jax.Array:
+    """Whether any player, dead or alive, is on each of (n, 2) cells."""
+    return (position[..., None, :] == players.position).all(-1).any(-1)
+
+
+def is_fighting_boss(state: State) -> jax.Array:
+    return state.floor_index == BOSS_FLOOR
+
+
+def is_boss_vulnerable(state: State) -> jax.Array:
+    """No live melee or ranged mob on the floor, and no more of them to come."""
+    monsters = state.floor.melee.alive.any() | state.floor.ranged.alive.any()
+    return ~monsters & (state.boss_spawn_steps <= 0)
+
+
+def has_beaten_boss(state: State) -> jax.Array:
+    return state.boss_progress >= BOSS_FLOOR
+
+
+def is_role(players: Players, role: Specialization) -> jax.Array:
+    return players.specialization == int(role)
+
+
+def max_health(players: Players) -> jax.Array:
+    return 8 + players.strength
+
+
+def max_food(players: Players) -> jax.Array:
+    forager = is_role(players, Specialization.FORAGER)
+    return (7 + 2 * players.dexterity) * (1 + 2 * forager)
+
+
+max_drink = max_food
+
+
+def max_energy(players: Players) -> jax.Array:
+    return 7 + 2 * players.dexterity
+
+
+def max_mana(players: Players) -> jax.Array:
+    return 6 + 3 * players.intelligence
+
+
+def award(achievements: jax.Array, earned: dict[Achievement, jax.Array]) -> jax.Array:
+    """Achievements (A, 93) with each (A,) condition of `earned` or-ed into its column.
+
+    One pass over the matrix, however many achievements are named.
+    """
+    column_of = np.full(NUM_ACHIEVEMENTS, len(earned), np.int32)
+    column_of[[int(a) for a in earned]] = np.arange(len(earned))
+    agents = achievements.shape[0]
+    conditions = [jnp.broadcast_to(c, (agents,)) for c in earned.values()]
+    conditions = jnp.stack([*conditions, jnp.zeros(agents, bool)], axis=1)
+    return achievements | conditions[:, column_of]
+
+
+def pay_back(inventory: Inventory, refund: jax.Array, initiator: jax.Array, building: jax.Array):
+    """Inventory with the price of buildings (H,) given back to `initiator` (H,) where `refund`."""
+    price = jnp.asarray(BUILDING_COST)[building] * refund[:, None]  # (H, 4)
+    agents = inventory.wood.shape[0]
+    to_agent = initiator[None, :] == jnp.arange(agents)[:, None]  # (A, H)
+    wood, stone, iron, coal = (to_agent.astype(price.dtype) @ price).T
+    return inventory.replace(
+        wood=inventory.wood + wood,
+        stone=inventory.stone + stone,
+        iron=inventory.iron + iron,
+        coal=inventory.coal + coal,
+    )
+
+
+def can_pay(inventory: Inventory, building: int) -> jax.Array:
+    """(A,) bool: who holds the price of a building."""
+    held = jnp.stack([inventory.wood, inventory.stone, inventory.iron, inventory.coal], axis=-1)
+    return (held >= jnp.asarray(BUILDING_COST)[building]).all(-1)
+
+
+def cap_stacks(inventory: Inventory) -> Inventory:
+    return jax.tree.map(lambda count: jnp.minimum(count, MAX_STACK), inventory)
