@@ -1,0 +1,1 @@
+"""Cooperative multi-agent learners for ALEM. Importing this package does no work."""

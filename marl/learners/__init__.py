@@ -1,0 +1,1 @@
+"""Learners: what is common to on-policy methods, and what differs."""

@@ -1,0 +1,1 @@
+"""Networks: embedding, recurrent core, heads, and the factory that puts them together."""

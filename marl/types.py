@@ -1,0 +1,146 @@
+"""Interfaces and records shared by all learners.
+
+Axes, always in this order: T steps, E environments, A agents, then the rest. Two flags that are
+easily confused have two names: `reset` belongs to an observation and says that the recurrent state
+which sees it starts afresh; `terminated` and `truncated` belong to an action and cut its return.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import jax
+from flax import struct
+
+PyTree = Any
+# Scalars by name, plus "episodes": sums over the episodes that finished (see `EpisodeSums`).
+Metrics = dict[str, Any]
+
+
+class HasLegal(Protocol):
+    """An observation: any pytree with leading axes (E, A) that knows which actions are legal."""
+
+    legal: jax.Array  # (E, A, num_actions) bool, True = allowed
+
+
+class VectorEnv(Protocol):
+    """E environments that reset themselves. `alem_env.VectorEnv` and the probes are of this kind.
+
+    `info` (a mapping or an object with these attributes) holds
+        final_observation: what `step` would have observed without the reset, like `observation`;
+        finished: (E,) bool, episodes that ended in this step;
+        episode: dict of (E, ...) arrays describing the episodes that ended (garbage elsewhere).
+    """
+
+    num_envs: int
+    num_agents: int
+    num_actions: int
+
+    def reset(self, key: jax.Array, params: PyTree) -> tuple[HasLegal, PyTree]:
+        """Returns (observation, state)."""
+        ...
+
+    def step(self, key: jax.Array, state: PyTree, actions: jax.Array, params: PyTree) -> tuple:
+        """Actions (E, A) int32; returns (observation, state, reward (E, A) float32,
+        terminated (E,) bool, truncated (E,) bool, info)."""
+        ...
+
+
+class Task(NamedTuple):
+    """What a learner needs of an environment, as functions. `marl.tasks.make_task` makes it.
+
+    Attributes:
+        num_envs, num_agents, num_actions: sizes.
+        feature_size: length of the observation vector that `features` stands for.
+        features: observation -> `Sparse` or a float vector (..., feature_size).
+        active: (environment state) -> (E, A) bool, agents that are alive, hence act and learn.
+        reset, step: as in `VectorEnv`.
+    """
+
+    num_envs: int
+    num_agents: int
+    num_actions: int
+    feature_size: int
+    features: Callable[[HasLegal], Any]
+    active: Callable[[PyTree], jax.Array]
+    reset: Callable[..., tuple]
+    step: Callable[..., tuple]
+
+
+@struct.dataclass
+class Sparse:
+    """A sparse vector a row: x[indices[k]] += values[k]. Surplus entries have value 0."""
+
+    indices: jax.Array  # (..., K) int32
+    values: jax.Array  # (..., K) float32
+
+
+@struct.dataclass
+class VectorObservation:
+    """A plain observation: numbers and the legal actions."""
+
+    vector: jax.Array  # (E, A, F) float32
+    legal: jax.Array  # (E, A, num_actions) bool
+
+
+@struct.dataclass
+class Transition:
+    """A rollout, time-major: what was seen, done and got at each of T steps."""
+
+    observation: Any  # leaves (T, E, A, ...), compact
+    reset: jax.Array  # (T, E) bool, the episode began with this observation
+    active: jax.Array  # (T, E, A) bool, agents that could act
+    action: jax.Array  # (T, E, A) int32
+    log_prob: jax.Array  # (T, E, A) float32
+    value: jax.Array  # (T, E, A) float32
+    reward: jax.Array  # (T, E, A) float32
+    terminated: jax.Array  # (T, E) bool, the action ended the episode
+    truncated: jax.Array  # (T, E) bool, the action met the time limit
+    final_value: jax.Array  # (T, E, A) float32, value of what followed where truncated, else 0
+
+
+@struct.dataclass
+class Batch:
+    """What one update learns from."""
+
+    transition: Transition  # (T, E, A, ...)
+    carry: PyTree  # (E, A, ...), recurrent state before the first step
+    last_value: jax.Array  # (E, A) float32, value of the observation after the last step
+    episodes: dict  # sums over finished episodes: "count" and every key of info's `episode`
+
+
+@struct.dataclass
+class TrainState:
+    """A whole run between two updates. All leaves are arrays; `key` is a typed key."""
+
+    params: PyTree
+    opt_state: PyTree
+    key: jax.Array  # () typed PRNG key
+    update: jax.Array  # () int32, updates done
+    env_state: PyTree
+    observation: Any  # leaves (E, A, ...)
+    reset: jax.Array  # (E,) bool, belongs to `observation`
+    carry: PyTree  # (E, A, ...)
+
+
+class Policy(NamedTuple):
+    """How a trained team acts. Parameters are an argument, so that they can come from anywhere.
+
+    Attributes:
+        init_carry: (batch_shape, agents included) -> recurrent state of zeros.
+        act: (params, carry, observation, reset, key, greedy) ->
+            (carry, actions int32, log_prob, value), the last three of shape (E, A).
+            `reset` is (E,) or (E, A) bool; `greedy` is a Python bool, `key` is unused then.
+    """
+
+    init_carry: Callable[[tuple[int, ...]], PyTree]
+    act: Callable[..., tuple[PyTree, jax.Array, jax.Array, jax.Array]]
+
+
+class Learner(Protocol):
+    """One way to learn. Both functions are pure; `train_step` is jitted and donates its state."""
+
+    policy: Policy
+
+    def init(self, key: jax.Array) -> TrainState: ...
+
+    def train_step(self, state: TrainState) -> tuple[TrainState, Metrics]: ...
