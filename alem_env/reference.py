@@ -152,9 +152,7 @@ def from_reference(flat: Mapping[str, np.ndarray], static: StaticParams) -> st.S
     order = [i for i in range(NUM_FLOORS) if i != current]
     slots = np.full(NUM_FLOORS, -1, np.int32)
     slots[order] = np.arange(len(order))
-    stored = jax.tree.map(
-        lambda *leaves: jnp.stack(leaves), *[st.pack_floor(floors[i]) for i in order]
-    )
+    stored = _pack(jax.tree.map(lambda *leaves: np.stack(leaves), *[floors[i] for i in order]))
     pending = flat["pending_handovers"]
     message = np.where(
         flat["comm_messages"].any(-1) if static.num_comm_channels else False,
@@ -195,38 +193,45 @@ def from_reference(flat: Mapping[str, np.ndarray], static: StaticParams) -> st.S
 
 def _all_floors(state: st.State) -> list[st.Floor]:
     """The nine floors in order, as numpy."""
-    floors = []
-    for index, slot in enumerate(state.stored_slot):
-        if index == state.floor_index:
-            floors.append(state.floor)
-        else:
-            stored = jax.tree.map(lambda leaf, slot=slot: jnp.asarray(leaf[slot]), state.stored)
-            floors.append(jax.tree.map(np.asarray, st.unpack_floor(stored)))
-    return floors
+    stored = jax.tree.map(np.asarray, _unpack(state.stored))
+    return [
+        state.floor
+        if index == state.floor_index
+        else jax.tree.map(lambda leaf, slot=slot: leaf[slot], stored)
+        for index, slot in enumerate(state.stored_slot)
+    ]
+
+
+@jax.jit
+def _unpack(stored: st.StoredFloor) -> st.Floor:
+    return st.unpack_floor(stored)
+
+
+@jax.jit
+def _pack(floors: st.Floor) -> st.StoredFloor:
+    return st.pack_floor(floors)
 
 
 def _floor(flat: Mapping[str, np.ndarray], index: int) -> st.Floor:
     def group(kind, fields, name):
-        return kind(
-            **{o: jnp.asarray(flat[t.format(name)][index]) for o, t in fields.items()}
-        )
+        return kind(**{o: flat[t.format(name)][index] for o, t in fields.items()})
 
     return st.Floor(
-        block=jnp.asarray(flat["map"][index], jnp.uint8),
-        item=jnp.asarray(flat["item_map"][index], jnp.uint8),
-        requirement=jnp.asarray(flat["coordination_map"][index], jnp.int8),
-        soft=jnp.asarray(flat["soft_coordination_mask"][index]),
+        block=flat["map"][index].astype(np.uint8),
+        item=flat["item_map"][index].astype(np.uint8),
+        requirement=flat["coordination_map"][index].astype(np.int8),
+        soft=flat["soft_coordination_mask"][index],
         melee=group(st.Mobs, _MOBS, "melee"),
         passive=group(st.Mobs, _MOBS, "passive"),
         ranged=group(st.Mobs, _MOBS, "ranged"),
         mob_projectiles=group(st.Projectiles, _PROJECTILES, "mob_projectile"),
         player_projectiles=group(st.Projectiles, _PROJECTILES, "player_projectile"),
         sites=st.Sites(
-            position=jnp.asarray(flat["construction_site_positions"][index]),
-            built=jnp.asarray(flat["construction_sites_built"][index]),
+            position=flat["construction_site_positions"][index],
+            built=flat["construction_sites_built"][index],
         ),
-        chest_opened=jnp.asarray(flat["chests_opened"][index]),
-        monsters_killed=jnp.asarray(flat["monsters_killed"][index]),
+        chest_opened=flat["chests_opened"][index],
+        monsters_killed=flat["monsters_killed"][index],
     )
 
 
