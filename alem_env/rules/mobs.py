@@ -1,0 +1,308 @@
+"""Mobs walk, attack and shoot.
+
+Mobs move one after another: melee, passive, ranged, by slot. What a mob wishes to do depends on its
+own draws and position and on the players, who stand still meanwhile, so all wishes are formed at
+once; only who gets in whose way, wounds and projectile slots are settled in order.
+
+All mobs of the floor form one list of M = 8 A, in the order of moving. Dead ones move as well.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import struct
+from jax import lax
+
+from alem_env.core import rng
+from alem_env.core.enums import Achievement, MobClass
+from alem_env.core.params import EnvParams, StaticParams
+from alem_env.core.state import Floor, Players, State
+from alem_env.core.tables import MAP_SIZE, MELEE_DAMAGE, RANGED_PROJECTILE
+from alem_env.rules import combat, projectiles
+from alem_env.rules.common import at, award, in_bounds, is_fighting_boss, is_in_player
+from alem_env.rules.terrain import MOB_BARRIERS, passes
+
+SIGHT = 10  # melee mobs chase players nearer than this
+CHASE_CHANCE = 0.75
+AIM_CHANCE = 0.15  # ranged mobs keep their distance this often, and wander otherwise
+FAR, TOO_CLOSE = 6, 3  # along the axis a ranged mob looks along
+MELEE_COOLDOWN = 5
+RANGED_COOLDOWN = 4
+_NOBODY = np.int32(2**30)  # distance to the nearest player when all are dead
+_ORDER = ("melee", "passive", "ranged")
+
+
+@struct.dataclass
+class Herd:
+    """All mobs of the floor as one list, in the order in which they move."""
+
+    position: jax.Array  # (M, 2) int32
+    alive: jax.Array  # (M,) bool
+    cooldown: jax.Array  # (M,) int32
+    kind: jax.Array  # (M,) int32
+
+
+@struct.dataclass
+class Draws:
+    """Uniform random numbers (M,) of the mobs; passive mobs use only the first."""
+
+    wander: jax.Array
+    axis: jax.Array
+    mood: jax.Array
+
+
+@struct.dataclass
+class Wishes:
+    """What each mob wants to do."""
+
+    cell: jax.Array  # (M, 2) int32, where it wants to be
+    aim: jax.Array  # (M, 2) int32, unit step towards its nearest player along one axis
+    strikes: jax.Array  # (M, A) bool, melee mobs: whom they hit
+    shoots: jax.Array  # (M,) bool, ranged mobs
+    cooldown: jax.Array  # (M,) int32, of the next step
+    stays: jax.Array  # (M,) bool, False if it vanishes because no player is near
+
+
+def move_mobs(key: jax.Array, state: State, params: EnvParams, static: StaticParams) -> State:
+    """All mobs and all projectiles take their turn.
+
+    Args:
+        key: (2,) uint32.
+        state: the world.
+        params: `mob_despawn_distance`, `friendly_fire`.
+        static: numbers of slots.
+    """
+    counts = (static.max_melee_mobs, static.max_passive_mobs, static.max_ranged_mobs)
+    classes = np.repeat([MobClass.MELEE, MobClass.PASSIVE, MobClass.RANGED], counts)
+    floor = state.floor
+    herd = Herd(
+        **{
+            field: jnp.concatenate([getattr(getattr(floor, name), field) for name in _ORDER])
+            for field in Herd.__dataclass_fields__
+        }
+    )
+    wishes = form_wishes(
+        herd, draw(key, counts), classes, state.players, params, is_fighting_boss(state)
+    )
+    alive = herd.alive & wishes.stays
+    position = settle_moves(herd, wishes, alive, classes, state)
+
+    floor = _disband(floor, counts, position=position, alive=alive, cooldown=wishes.cooldown)
+    state = strike_players(state, herd.kind[: counts[0]], wishes.strikes[: counts[0]])
+    archers = slice(counts[0] + counts[1], None)
+    shots, _ = projectiles.spawn(
+        floor.mob_projectiles,
+        wishes.shoots[archers],
+        herd.position[archers],
+        wishes.aim[archers],
+        jnp.arange(counts[2], dtype=jnp.int32),
+        jnp.asarray(RANGED_PROJECTILE)[herd.kind[archers]],
+    )
+    state = state.replace(floor=floor.replace(mob_projectiles=shots))
+    state = projectiles.fly_mob_projectiles(state)
+    return projectiles.fly_player_projectiles(state, params)
+
+
+def draw(key: jax.Array, counts: tuple[int, int, int]) -> Draws:
+    """The random numbers of all mobs, from one chain of keys.
+
+    Every mob splits the key it is handed. A melee mob splits four times and hands on the last
+    sub-key, the others hand on the key; between classes the chain is split once more.
+    """
+    melee, passive, ranged = counts
+    hands_on_sub = [False, *([False, False, False, True] * melee), False]
+    first_passive = len(hands_on_sub)
+    hands_on_sub += [False] * (passive + 1)
+    first_ranged = len(hands_on_sub)
+    hands_on_sub += [False] * (3 * ranged)
+
+    def link(key, hands_on_sub):
+        following, sub = rng.split_pair(key)
+        return jnp.where(hands_on_sub, sub, following), sub
+
+    _, subs = lax.scan(link, key, np.array(hands_on_sub))
+    first = np.concatenate(
+        [
+            1 + 4 * np.arange(melee),
+            first_passive + np.arange(passive),
+            first_ranged + 3 * np.arange(ranged),
+        ]
+    )
+    several = np.repeat([1, 0, 1], counts)
+    numbers = rng.uniform_each(subs)[np.stack([first, first + several, first + 2 * several])]
+    return Draws(wander=numbers[0], axis=numbers[1], mood=numbers[2])
+
+
+def form_wishes(
+    herd: Herd,
+    draws: Draws,
+    classes: np.ndarray,
+    players: Players,
+    params: EnvParams,
+    boss: jax.Array,
+) -> Wishes:
+    """What all mobs want, given the players.
+
+    Args:
+        herd: the mobs.
+        draws: their random numbers.
+        classes: (M,) MobClass of each.
+        players: the team.
+        params: `mob_despawn_distance`.
+        boss: () bool, fighting the boss: monsters see everyone and never vanish.
+    """
+    melee, passive = classes == MobClass.MELEE, classes == MobClass.PASSIVE
+    ranged = classes == MobClass.RANGED
+    row, column = herd.position[:, 0], herd.position[:, 1]
+    ready = (herd.cooldown <= 0) & herd.alive
+
+    # the nearest player alive; the first of several, and player 0 if all are dead
+    nearest = jnp.full(row.shape, _NOBODY)
+    rows_away, columns_away, strikes = None, None, []
+    for agent in range(players.alive.shape[0]):
+        rows = players.position[agent, 0] - row
+        columns = players.position[agent, 1] - column
+        distance = jnp.abs(rows) + jnp.abs(columns)
+        strikes.append(melee & ready & players.alive[agent] & (distance == 1))
+        nearer = players.alive[agent] & (distance < nearest)
+        nearest = jnp.where(nearer, distance, nearest)
+        rows_away = rows if agent == 0 else jnp.where(nearer, rows, rows_away)
+        columns_away = columns if agent == 0 else jnp.where(nearer, columns, columns_away)
+    strikes = jnp.stack(strikes, axis=1)
+
+    # look along the longer axis, on a tie along either
+    by_row = (jnp.abs(rows_away) > jnp.abs(columns_away)) | (
+        (jnp.abs(rows_away) == jnp.abs(columns_away)) & (1.0 - draws.axis <= 0.5)
+    )
+    away = jnp.where(by_row, jnp.abs(rows_away), jnp.abs(columns_away))
+    aim_row = jnp.where(by_row, jnp.sign(rows_away), 0)
+    aim_column = jnp.where(by_row, 0, jnp.sign(columns_away))
+    far = away >= FAR
+
+    chases = melee & ((nearest < SIGHT) | boss) & (draws.mood < CHASE_CHANCE)
+    aims = ranged & (draws.mood < AIM_CHANCE)
+    factor = jnp.where(chases | aims & far, 1, 0) - (aims & (away <= TOO_CLOSE))
+    wander_row, wander_column = _wander(row, column, draws.wander, passive)
+    shoots = ranged & ready & ~far
+    busy = strikes.any(axis=1) | shoots
+    step_row = jnp.where(factor == 0, wander_row, factor * aim_row)
+    step_column = jnp.where(factor == 0, wander_column, factor * aim_column)
+    step = jnp.stack([step_row, step_column], axis=1)
+    return Wishes(
+        cell=herd.position + jnp.where(busy[:, None], 0, step),
+        aim=jnp.stack([aim_row, aim_column], axis=1),
+        strikes=strikes,
+        shoots=shoots,
+        cooldown=jnp.where(
+            busy,
+            np.where(melee, MELEE_COOLDOWN, RANGED_COOLDOWN),
+            herd.cooldown - np.where(passive, 0, 1),
+        ),
+        stays=(nearest < params.mob_despawn_distance) | (boss & ~passive),
+    )
+
+
+def settle_moves(
+    herd: Herd, wishes: Wishes, alive: jax.Array, classes: np.ndarray, state: State
+) -> jax.Array:
+    """Positions (M, 2) after all mobs moved in order, each only if its cell is free then.
+
+    A cell is taken by a mob that has not had its turn and is alive, or that had its turn and is
+    alive still. Whom each mob would meet, where that one was and where it wants to go, is kept as
+    bits, so that the pass in order is a few operations on words.
+
+    Args:
+        herd: the mobs before.
+        wishes: where they want to be.
+        alive: (M,) bool, which of them are alive after their turn.
+        classes: (M,) MobClass of each.
+        state: the world, for its blocks and players.
+    """
+    mobs = len(classes)
+    barriers = jnp.asarray(MOB_BARRIERS)[herd.kind, classes]
+    possible = in_bounds(wishes.cell) & passes(at(state.floor.block, wishes.cell), barriers)
+    possible &= ~is_in_player(state.players, wishes.cell)
+    possible &= (wishes.cell != herd.position).any(-1)
+
+    where, goal = _cell_number(herd.position), _cell_number(wishes.cell)
+    earlier = np.tri(mobs, k=-1, dtype=bool)  # [mob, other]: the other has moved already
+    on_place = goal[:, None] == where[None, :]
+    on_goal = goal[:, None] == goal[None, :]
+    possible &= ~(on_place & earlier.T & herd.alive).any(axis=1)
+    stayed = _pack_bits(on_place & earlier & alive)
+    went = _pack_bits(on_goal & earlier & alive)
+
+    moved = [jnp.uint32(0)] * len(stayed)
+    for mob in range(mobs):
+        free = possible[mob]
+        for word, bits in enumerate(moved):
+            free &= ((stayed[word][mob] & ~bits) | (went[word][mob] & bits)) == 0
+        moved[mob // 32] |= free.astype(jnp.uint32) << np.uint32(mob % 32)
+    slots = np.arange(mobs)
+    bits = jnp.stack(moved)[slots // 32] >> (slots % 32).astype(np.uint32)
+    return jnp.where((bits & 1 == 1)[:, None], wishes.cell, herd.position)
+
+
+def strike_players(state: State, kind: jax.Array, strikes: jax.Array) -> State:
+    """Melee mobs hit players, one after another: the first blow wakes, and sleepers suffer more.
+
+    Args:
+        state: the world.
+        kind: (n,) int32, of the melee mobs.
+        strikes: (n, A) bool, whom each hits.
+    """
+    players = state.players
+    defense = combat.player_defense(players, state.inventory)
+    damage = jnp.asarray(MELEE_DAMAGE)[kind][:, None, :]
+    boss = is_fighting_boss(state)
+    lost_awake = combat.damage_to_players(damage, defense, boss)
+    sleeping_damage = damage * (1 + combat.SLEEPER_EXTRA_DAMAGE)
+    lost_asleep = combat.damage_to_players(sleeping_damage, defense, boss)
+    health, sleeping = players.health, players.sleeping
+    for mob in range(kind.shape[0]):
+        lost = jnp.where(sleeping, lost_asleep[mob], lost_awake[mob])
+        health = health - jnp.where(strikes[mob], lost, 0.0)
+        sleeping &= ~strikes[mob]
+    hit = strikes.any(axis=0)
+    return state.replace(
+        players=players.replace(health=health, sleeping=sleeping, resting=players.resting & ~hit),
+        achievements=award(state.achievements, {Achievement.WAKE_UP: players.sleeping & hit}),
+    )
+
+
+def _wander(row: jax.Array, column: jax.Array, number: jax.Array, lazy: np.ndarray):
+    """Random step (rows, columns), each (M,), to a cell of the map; lazy mobs mostly stay."""
+    rows, columns = MAP_SIZE
+    left = (column > 0).astype(jnp.int32)
+    right = left + (column < columns - 1)
+    up = right + (row > 0)
+    down = up + (row < rows - 1)
+    chosen = (down + np.where(lazy, 4, 0)).astype(jnp.float32) * (1.0 - number)
+    to_left = chosen <= left
+    to_right = ~to_left & (chosen <= right)
+    to_up = (chosen > right) & (chosen <= up)
+    to_down = (chosen > up) & (chosen <= down)
+    return (to_down.astype(jnp.int32) - to_up, to_right.astype(jnp.int32) - to_left)
+
+
+def _cell_number(position: jax.Array) -> jax.Array:
+    """One number for each of (..., 2) cells, also just outside the map."""
+    return position[..., 0] * 256 + position[..., 1]
+
+
+def _pack_bits(matrix: jax.Array) -> list[jax.Array]:
+    """Rows of a bool matrix (M, M) as words (M,) uint32, 32 columns to a word."""
+    columns = np.arange(matrix.shape[1])
+    weight = np.uint32(1) << (columns % 32).astype(np.uint32)
+    values = jnp.where(matrix, weight, np.uint32(0))
+    return [values[:, i : i + 32].sum(axis=1) for i in range(0, len(columns), 32)]
+
+
+def _disband(floor: Floor, counts: tuple[int, int, int], **fields: jax.Array) -> Floor:
+    """The floor with the herd's `fields` (M, ...) written back to its classes."""
+    groups, start = {}, 0
+    for name, count in zip(_ORDER, counts, strict=True):
+        part = {field: value[start : start + count] for field, value in fields.items()}
+        groups[name] = getattr(floor, name).replace(**part)
+        start += count
+    return floor.replace(**groups)
