@@ -1,0 +1,214 @@
+"""The action DO: an agent acts on whatever is in front of it.
+
+Shapes: A agents.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from alem_env.core import rng
+from alem_env.core.batch import when_any
+from alem_env.core.enums import Achievement, Action, Block, Specialization
+from alem_env.core.params import EnvParams, StaticParams
+from alem_env.core.state import State
+from alem_env.core.tables import BOSS_SPAWN_STEPS
+from alem_env.rules import chests, combat, coordination, handover, mining
+from alem_env.rules.common import (
+    at,
+    award,
+    facing,
+    in_bounds,
+    is_boss_vulnerable,
+    is_fighting_boss,
+    is_role,
+    max_drink,
+    max_food,
+    put,
+    same_cell,
+)
+from alem_env.rules.specialization import gate
+
+SAPLING_CHANCE = 0.2
+DRINK_OF_WATER = 4
+FOOD_OF_PLANT = 4
+
+
+def interact(
+    key: jax.Array, state: State, actions: jax.Array, params: EnvParams, static: StaticParams
+) -> State:
+    """All agents whose action is DO act on the cells in front of them, at once.
+
+    First it is decided whose action goes through (coordination, handovers), then mobs are struck,
+    then players met, then the block itself is used.
+
+    Args:
+        key: (2,) uint32.
+        state: the world.
+        actions: (A,) int32.
+        params: numbers.
+        static: switches.
+    """
+    role_key, sync_key, sapling_key, chest_key = _keys(key, static)
+    forages = gate(role_key, is_role(state.players, Specialization.FORAGER), params, static)
+    if static.coordination_enabled:
+        state = handover.expire(state)
+
+    cell = facing(state.players)
+    block = at(state.floor.block, cell)
+    same = same_cell(cell)
+    acting = in_bounds(cell) & (actions == Action.DO)
+    state, acting, sync, cleared = _gates(
+        sync_key, state, cell, block, same, acting, params, static
+    )
+
+    state = combat.strike_mobs(state, acting, cell, same, can_eat=forages)
+    state = combat.meet_players(state, acting, cell, params.friendly_fire)
+
+    mines = mining.who_mines(block, acting, state.inventory)
+    opens = acting & (block == Block.CHEST)
+    eats = acting & (block == Block.RIPE_PLANT)
+    state = _change_map(state, cell, block, same, mines, mines | opens | eats, cleared)
+    state = _take_sapling(sapling_key, state, acting & (block == Block.GRASS), forages)
+    state = _collect(state, block, mines, sync)
+    state = _open_chests(chest_key, state, opens, params, static)
+    state = _drink(state, acting & forages & ((block == Block.WATER) | (block == Block.FOUNTAIN)))
+    state = _eat_plants(state, eats, cell)
+    return _strike_boss(state, acting & (block == Block.NECROMANCER))
+
+
+def _keys(key: jax.Array, static: StaticParams) -> jax.Array:
+    """Keys (4, 2) of the role's gate, soft coordination, saplings and chests."""
+    if static.soft_specialization:
+        return rng.chain(key, 4)[1]
+    _, keys = rng.chain(key, 3)
+    return jnp.concatenate([keys[:1], keys])  # a hard gate draws nothing
+
+
+def _gates(key, state, cell, block, same, acting, params, static):
+    """Whose action coordination lets through.
+
+    Construction sites are no business of mining's requirements: acting on them always passes.
+
+    Returns:
+        The state, who acts (A,) bool, the `coordination.Sync`, and who (A,) faces a cell whose
+        requirement a completed handover ended.
+    """
+    if not static.coordination_enabled:
+        at_site = (block == Block.CONSTRUCTION_SITE) | (block == Block.CONSTRUCTION_IN_PROGRESS)
+        sync = coordination.no_coordination(acting & ~at_site)
+        return state, acting, sync, jnp.zeros_like(acting)
+
+    at_site = (block == Block.CONSTRUCTION_SITE) | (block == Block.CONSTRUCTION_IN_PROGRESS)
+    requirement = at(state.floor.requirement, cell).astype(jnp.int32)
+    sync = coordination.together(
+        rng.uniform(key, acting.shape),
+        acting & ~at_site,
+        requirement,
+        at(state.floor.soft, cell),
+        same,
+        params.soft_solo_fail_prob,
+    )
+    state, completes, passes = handover.hand_over_block(state, sync.succeeds, cell, requirement)
+    earned = coordination.achievements(sync, requirement)
+    earned[Achievement.HANDOVER_COMPLETE] = completes
+    earned[Achievement.COORD_MINE_HANDOVER] = completes
+    state = state.replace(
+        achievements=award(state.achievements, earned),
+        counters=coordination.count(state.counters, sync, requirement),
+    )
+    return state, passes | (acting & at_site), sync, _anyone(completes, same)
+
+
+def _change_map(state, cell, block, same, mines, changes, cleared):
+    """Blocks give way to what they leave, and requirements end with what was mined."""
+    floor = state.floor
+    leaves = jnp.asarray(mining.LEAVES)[block]
+    ends = cleared | _anyone(mines & jnp.asarray(mining.COORDINATED)[block], same)
+    requirement, soft = at(floor.requirement, cell), at(floor.soft, cell)
+    return state.replace(
+        floor=floor.replace(
+            block=put(floor.block, cell, jnp.where(_anyone(changes, same), leaves, block)),
+            requirement=put(floor.requirement, cell, jnp.where(ends, 0, requirement)),
+            soft=put(floor.soft, cell, soft & ~ends),
+        )
+    )
+
+
+def _take_sapling(key, state, on_grass, forages):
+    roll = rng.uniform(key, on_grass.shape)
+    takes = on_grass & (roll < SAPLING_CHANCE * forages)
+    inventory = state.inventory
+    return state.replace(inventory=inventory.replace(sapling=inventory.sapling + takes))
+
+
+def _collect(state, block, mines, sync):
+    soft, hard = mining.mined_together(mines & jnp.asarray(mining.COORDINATED)[block], sync)
+    counters = state.counters
+    return state.replace(
+        inventory=mining.gather(state.inventory, block, mines, sync.yields),
+        achievements=award(state.achievements, mining.achievements(block, mines, sync)),
+        counters=counters.replace(
+            mine_sync_soft=counters.mine_sync_soft + soft.any(),
+            mine_sync_hard=counters.mine_sync_hard + hard.any(),
+        ),
+    )
+
+
+def _open_chests(key, state, opens, params, static):
+    inventory = when_any(
+        opens.any(),
+        lambda inventory, key, state, opens: chests.loot(
+            key, state.replace(inventory=inventory), opens, params, static
+        ),
+        state.inventory,
+        key,
+        state,
+        opens,
+    )
+    floor = state.floor
+    return state.replace(
+        inventory=inventory,
+        floor=floor.replace(chest_opened=floor.chest_opened | opens),
+        achievements=award(state.achievements, {Achievement.OPEN_CHEST: opens}),
+    )
+
+
+def _drink(state, drinks):
+    players = state.players
+    drink = jnp.minimum(max_drink(players), players.drink + DRINK_OF_WATER)
+    players = players.replace(
+        drink=jnp.where(drinks, drink, players.drink),
+        thirst=jnp.where(drinks, 0.0, players.thirst),
+    )
+    achievements = award(state.achievements, {Achievement.COLLECT_DRINK: drinks})
+    return state.replace(players=players, achievements=achievements)
+
+
+def _eat_plants(state, eats, cell):
+    players, plants = state.players, state.plants
+    food = jnp.minimum(max_food(players), players.food + FOOD_OF_PLANT)
+    players = players.replace(
+        food=jnp.where(eats, food, players.food),
+        hunger=jnp.where(eats, 0.0, players.hunger),
+    )
+    there = (cell[:, None, :] == plants.position).all(-1)  # (A, P)
+    eaten = (eats[:, None] & there).any(axis=0)
+    return state.replace(
+        players=players,
+        plants=plants.replace(age=jnp.where(eaten, 0, plants.age)),
+        achievements=award(state.achievements, {Achievement.EAT_PLANT: eats}),
+    )
+
+
+def _strike_boss(state, strikes):
+    hurts = strikes & is_boss_vulnerable(state) & is_fighting_boss(state)
+    return state.replace(
+        boss_progress=state.boss_progress + hurts.any(),
+        boss_spawn_steps=jnp.where(hurts.any(), BOSS_SPAWN_STEPS, state.boss_spawn_steps),
+        achievements=award(state.achievements, {Achievement.DAMAGE_NECROMANCER: hurts}),
+    )
+
+
+def _anyone(who: jax.Array, same: jax.Array) -> jax.Array:
+    """(A,) bool: an agent facing the same cell is among `who`."""
+    return (same & who[None, :]).any(axis=1)
