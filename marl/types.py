@@ -123,17 +123,22 @@ class TrainState:
 
 
 class Policy(NamedTuple):
-    """How a trained team acts. Parameters are an argument, so that they can come from anywhere.
+    """How a team acts. Parameters are an argument, so that they can come from anywhere.
 
     Attributes:
+        init_params: key -> parameters.
         init_carry: (batch_shape, agents included) -> recurrent state of zeros.
-        act: (params, carry, observation, reset, key, greedy) ->
+        act: (params, carry, observation, reset, key, greedy=False) ->
             (carry, actions int32, log_prob, value), the last three of shape (E, A).
             `reset` is (E,) or (E, A) bool; `greedy` is a Python bool, `key` is unused then.
+        unroll: (params, carry (..., H), observation (T, ...), reset (T, ...)) ->
+            (carry, logits (T, ..., num_actions) not masked, value (T, ...)).
     """
 
+    init_params: Callable[[jax.Array], PyTree]
     init_carry: Callable[[tuple[int, ...]], PyTree]
     act: Callable[..., tuple[PyTree, jax.Array, jax.Array, jax.Array]]
+    unroll: Callable[..., tuple[PyTree, jax.Array, jax.Array]]
 
 
 class Learner(Protocol):

@@ -1,19 +1,26 @@
-"""IPPO with parameter sharing: every agent acts and learns with one network."""
+"""IPPO with parameter sharing: every agent acts and learns with one network, alone."""
 
-from marl.learners.on_policy import PPOConfig
-from marl.networks.factory import NetworkConfig
-from marl.types import Learner
+from marl.learners.on_policy import OnPolicyLearner, PPOConfig, make_learner
+from marl.networks.factory import NetworkConfig, make_policy
+from marl.tasks import make_task
+from marl.types import PyTree
 
 
-def make(env, network: NetworkConfig, ppo: PPOConfig, env_params=None) -> Learner:
+def make(
+    env, network: NetworkConfig, config: PPOConfig, env_params: PyTree = None
+) -> OnPolicyLearner:
     """A learner for a vector environment.
 
     Args:
         env: `alem_env.VectorEnv`, a probe, or anything of the kind `marl.types.VectorEnv`.
-        env_params: traced numbers handed to the environment; its default ones if None.
+        network: sizes of the network.
+        config: hyper-parameters.
+        env_params: traced numbers handed to the environment at each call.
 
     Returns:
-        `learner.init(key)`, `learner.train_step(state)`, `learner.policy`, and for tests
-        `learner.collect(state) -> (state, batch)`, `learner.update(state, batch) -> (state, metrics)`.
+        `learner.init(key)`, `learner.train_step(state)` and `learner.policy`; and apart,
+        `learner.collect(state) -> (state, batch)` and
+        `learner.update(state, batch) -> (state, metrics)`, which donate nothing.
     """
-    raise NotImplementedError
+    task = make_task(env)
+    return make_learner(task, make_policy(network, task), config, env_params)

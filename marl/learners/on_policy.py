@@ -1,6 +1,20 @@
 """The skeleton of on-policy learners: collect, then improve, as pure functions over one state."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax import lax
+
+from marl import rollout
+from marl.ops import losses, masked_categorical
+from marl.ops.gae import gae
+from marl.ops.statistics import explained_variance, masked_mean, standardise
+from marl.types import Batch, Metrics, Policy, PyTree, Task, TrainState
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,3 +98,224 @@ class PPOConfig:
 #   finite  bool: False means that nothing was learnt and parameters are those of before
 #   episodes  dict of sums over episodes that ended in the rollout: "count", and every key of
 #             info["episode"] (length, team_return, base, coord, total, achievements (A, 93)...)
+
+
+class Sequences(NamedTuple):
+    """What the loss reads, one sequence for each agent of each environment: N = E * A."""
+
+    observation: PyTree  # leaves (T, N, ...)
+    reset: jax.Array  # (T, N) bool
+    active: jax.Array  # (T, N) bool
+    action: jax.Array  # (T, N) int32
+    log_prob: jax.Array  # (T, N)
+    value: jax.Array  # (T, N)
+    advantage: jax.Array  # (T, N)
+    target: jax.Array  # (T, N)
+
+
+def optimiser(config: PPOConfig) -> optax.GradientTransformation:
+    """Clipped Adam without a step size: `update` multiplies by the annealed one."""
+    return optax.chain(
+        optax.clip_by_global_norm(config.max_grad_norm),
+        optax.scale_by_adam(eps=config.adam_eps),
+    )
+
+
+def learning_rate(config: PPOConfig, update: jax.Array) -> jax.Array:
+    """lr * (1 - update / total_updates), whatever the number of epochs and minibatches."""
+    lr = jnp.float32(config.lr)
+    if not config.anneal_lr:
+        return lr
+    return lr * jnp.maximum(0.0, 1.0 - update / config.total_updates)
+
+
+def init(
+    task: Task, policy: Policy, config: PPOConfig, key: jax.Array, env_params: PyTree
+) -> TrainState:
+    """A run before its first step. Parameters do not depend on the number of environments."""
+    key_params, key_env, key = jax.random.split(key, 3)
+    params = policy.init_params(key_params)
+    observation, env_state = task.reset(key_env, env_params)
+    return TrainState(
+        params=params,
+        opt_state=optimiser(config).init(params),
+        key=key,
+        update=jnp.int32(0),
+        env_state=env_state,
+        observation=observation,
+        reset=jnp.ones(task.num_envs, bool),
+        carry=policy.init_carry((task.num_envs, task.num_agents)),
+    )
+
+
+def collect(
+    task: Task, policy: Policy, config: PPOConfig, state: TrainState, env_params: PyTree
+) -> tuple[TrainState, Batch]:
+    """A rollout of the current team; see `rollout.collect`."""
+    return rollout.collect(
+        task, policy, config.num_steps, config.bootstrap_truncated, state, env_params
+    )
+
+
+def update(
+    policy: Policy, config: PPOConfig, state: TrainState, batch: Batch
+) -> tuple[TrainState, Metrics]:
+    """Improves the team on a rollout. If anything on the way was not finite, parameters and
+    optimiser stay as they were, and the metric `finite` says so."""
+    sequences, carry = make_sequences(config, batch)
+    key, key_order = jax.random.split(state.key)
+    order = minibatch_order(config, key_order, sequences.reset.shape[1])
+    lr = learning_rate(config, state.update)
+    step = functools.partial(_minibatch_step, policy, config, lr, sequences, carry)
+    (params, opt_state), steps = lax.scan(step, (state.params, state.opt_state), order)
+
+    finite = jnp.all(jnp.isfinite(steps["loss/total"]) & jnp.isfinite(steps["ppo/grad_norm"]))
+    keep = functools.partial(jax.tree.map, functools.partial(jnp.where, finite))
+    metrics = {name: jnp.mean(values) for name, values in steps.items()}
+    transition = batch.transition
+    metrics |= {
+        "ppo/lr": lr,
+        "value/mean": jnp.mean(sequences.value),
+        "value/explained_variance": explained_variance(sequences.value, sequences.target),
+        "reward/mean": jnp.mean(jnp.sum(transition.reward, axis=-1)),
+        "active_fraction": jnp.mean(transition.active.astype(jnp.float32)),
+        "finite": finite,
+        "episodes": batch.episodes,
+    }
+    state = state.replace(
+        params=keep(params, state.params),
+        opt_state=keep(opt_state, state.opt_state),
+        key=key,
+        update=state.update + 1,
+    )
+    return state, metrics
+
+
+def make_sequences(config: PPOConfig, batch: Batch) -> tuple[Sequences, PyTree]:
+    """Advantages and targets, and everything laid out a sequence at a time, with its carry."""
+    t = batch.transition
+    # Without bootstrapping, a time limit is an end like any other.
+    terminated = t.terminated if config.bootstrap_truncated else t.terminated | t.truncated
+    advantage = gae(
+        t.reward,
+        t.value,
+        batch.last_value,
+        terminated,
+        t.truncated,
+        t.final_value,
+        config.gamma,
+        config.gae_lambda,
+    )
+    active = t.active if config.mask_dead_agents else jnp.ones_like(t.active)
+    sequences = Sequences(
+        observation=t.observation,
+        reset=jnp.broadcast_to(t.reset[..., None], t.active.shape),
+        active=active,
+        action=t.action,
+        log_prob=t.log_prob,
+        value=t.value,
+        advantage=advantage,
+        target=advantage + t.value,
+    )
+
+    def merge(leaf, axis):
+        """Environments and agents, at axis and axis + 1, become one axis."""
+        shape = leaf.shape
+        return leaf.reshape(shape[:axis] + (shape[axis] * shape[axis + 1],) + shape[axis + 2 :])
+
+    sequences = jax.tree.map(functools.partial(merge, axis=1), sequences)
+    return sequences, jax.tree.map(functools.partial(merge, axis=0), batch.carry)
+
+
+def minibatch_order(config: PPOConfig, key: jax.Array, count: int) -> jax.Array:
+    """Which sequences each gradient step sees: (epochs * minibatches, size) int32."""
+    keys = jax.random.split(key, config.update_epochs)
+    order = jax.vmap(lambda k: jax.random.permutation(k, count))(keys)
+    return order.reshape(config.update_epochs * config.num_minibatches, -1)
+
+
+def _minibatch_step(policy, config, lr, sequences, carry, learner, chosen):
+    """One gradient step on the chosen sequences."""
+    params, opt_state = learner
+    part = jax.tree.map(lambda leaf: jnp.take(leaf, chosen, axis=1), sequences)
+    start = jax.tree.map(lambda leaf: jnp.take(leaf, chosen, axis=0), carry)
+    gradient_of = jax.grad(functools.partial(loss, policy, config), has_aux=True)
+    gradient, metrics = gradient_of(params, part, start)
+    direction, opt_state = optimiser(config).update(gradient, opt_state, params)
+    params = jax.tree.map(lambda p, d: p - lr * d, params, direction)
+    return (params, opt_state), metrics | {"ppo/grad_norm": optax.global_norm(gradient)}
+
+
+def loss(
+    policy: Policy, config: PPOConfig, params: PyTree, sequences: Sequences, carry: PyTree
+) -> tuple[jax.Array, Metrics]:
+    """The PPO loss of a minibatch, and what it is made of."""
+    s = sequences
+    _, logits, value = policy.unroll(params, carry, s.observation, s.reset)
+    legal = s.observation.legal
+    log_ratio = masked_categorical.log_prob(logits, legal, s.action) - s.log_prob
+    advantage = standardise(s.advantage, s.active)
+    policy_loss = masked_mean(
+        losses.clipped_policy_loss(log_ratio, advantage, config.clip_eps), s.active
+    )
+    value_loss = jnp.mean(losses.clipped_value_loss(value, s.value, s.target, config.clip_eps))
+    entropy = masked_mean(masked_categorical.entropy(logits, legal), s.active)
+    total = policy_loss + config.vf_coef * value_loss - config.ent_coef * entropy
+    clipped = losses.is_clipped(log_ratio, config.clip_eps).astype(jnp.float32)
+    return total, {
+        "loss/total": total,
+        "loss/policy": policy_loss,
+        "loss/value": value_loss,
+        "loss/entropy": entropy,
+        "ppo/approx_kl": masked_mean(losses.approx_kl(log_ratio), s.active),
+        "ppo/clip_fraction": masked_mean(clipped, s.active),
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class OnPolicyLearner:
+    """The functions above, bound to a task. `train_step` donates its state: do not use it again.
+
+    Under `jax.vmap` over seeds, or to hand other environment parameters to each call, bind the
+    functions of this module yourself.
+    """
+
+    task: Task
+    policy: Policy
+    config: PPOConfig
+    env_params: PyTree
+    init: Callable[[jax.Array], TrainState]
+    collect: Callable[[TrainState], tuple[TrainState, Batch]]
+    update: Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
+    train_step: Callable[[TrainState], tuple[TrainState, Metrics]]
+
+
+def make_learner(
+    task: Task, policy: Policy, config: PPOConfig, env_params: PyTree
+) -> OnPolicyLearner:
+    """Compiles nothing yet. Refuses sizes that do not fit."""
+    if config.num_envs != task.num_envs:
+        raise ValueError(
+            f"num_envs={config.num_envs} does not match the environment's {task.num_envs}"
+        )
+    config.sequences_per_minibatch(task.num_agents)
+    bound_init = functools.partial(init, task, policy, config)
+    bound_collect = functools.partial(collect, task, policy, config)
+    bound_update = functools.partial(update, policy, config)
+
+    def step(state, env_params):
+        return bound_update(*bound_collect(state, env_params))
+
+    # Environment parameters are traced: changing the difficulty compiles nothing anew.
+    jit_init, jit_collect = jax.jit(bound_init), jax.jit(bound_collect)
+    jit_step = jax.jit(step, donate_argnums=0)
+    return OnPolicyLearner(
+        task=task,
+        policy=policy,
+        config=config,
+        env_params=env_params,
+        init=lambda key: jit_init(key, env_params),
+        collect=lambda state: jit_collect(state, env_params),
+        update=jax.jit(bound_update),
+        train_step=lambda state: jit_step(state, env_params),
+    )

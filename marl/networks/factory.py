@@ -2,9 +2,13 @@
 
 import dataclasses
 
-from marl.types import Policy, Task
+import jax
+import jax.numpy as jnp
 
-ACTIVATIONS = ("tanh", "relu")
+from marl.networks.actor_critic import RecurrentActorCritic
+from marl.networks.layers import ACTIVATIONS
+from marl.ops import masked_categorical
+from marl.types import Policy, Sparse, Task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,5 +47,40 @@ CPU = NetworkConfig(
 
 
 def make_policy(config: NetworkConfig, task: Task) -> Policy:
-    """How a network of this configuration acts in this task."""
-    raise NotImplementedError
+    """How a network of this configuration acts in this task, one network for all agents."""
+    network = RecurrentActorCritic(
+        feature_size=task.feature_size,
+        num_actions=task.num_actions,
+        **dataclasses.asdict(config),
+    )
+
+    def init_carry(batch_shape):
+        return jnp.zeros(tuple(batch_shape) + (config.hidden_size,), jnp.float32)
+
+    def init_params(key):
+        # What goes in matters by its shape alone; parameters do not depend on batch sizes.
+        features = Sparse(jnp.zeros((1, 1, 1), jnp.int32), jnp.zeros((1, 1, 1)))
+        return network.init(key, init_carry((1,)), features, jnp.zeros((1, 1), bool))["params"]
+
+    def unroll(params, carry, observation, reset):
+        features = task.features(observation)
+        return network.apply({"params": params}, carry, features, reset)
+
+    def act(params, carry, observation, reset, key, greedy=False):
+        legal = observation.legal
+        reset = jnp.broadcast_to(_with_agents(reset, legal), legal.shape[:-1])
+        one_step = jax.tree.map(lambda leaf: leaf[None], observation)
+        carry, logits, value = unroll(params, carry, one_step, reset[None])
+        logits = logits[0]
+        if greedy:
+            actions = masked_categorical.mode(logits, legal)
+        else:
+            actions = masked_categorical.sample(key, logits, legal)
+        return carry, actions, masked_categorical.log_prob(logits, legal, actions), value[0]
+
+    return Policy(init_params=init_params, init_carry=init_carry, act=act, unroll=unroll)
+
+
+def _with_agents(reset: jax.Array, legal: jax.Array) -> jax.Array:
+    """A flag an environment (E,), or an agent (E, A), with as many axes as the agents have."""
+    return reset if reset.ndim == legal.ndim - 1 else reset[..., None]

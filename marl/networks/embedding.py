@@ -1,0 +1,141 @@
+"""The first layer: a Dense layer on a long, nearly empty vector that is never built.
+
+`sum_rows(kernel, indices, values)` is `x @ kernel` for the x with `values` at `indices`. How it is
+computed depends on the platform, and is chosen here and nowhere else.
+"""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from marl.types import Sparse
+
+# Rows added per loop turn on CPU: fewer turns, and partial sums stay in registers (measured).
+_ROWS_A_TURN = 8
+# Observations expanded at a time elsewhere, so that memory stays bounded.
+_ROWS_EXPANDED = 8192
+
+
+@jax.custom_vjp
+def sum_rows(kernel: jax.Array, indices: jax.Array, values: jax.Array) -> jax.Array:
+    """Sums of rows of the kernel.
+
+    Args:
+        kernel: (V, D).
+        indices: (N, K) int, all within [0, V).
+        values: (N, K), the factor of each row. Treated as constants by differentiation.
+
+    Returns:
+        (N, D), sum over k of values[n, k] * kernel[indices[n, k]].
+    """
+    return lax.platform_dependent(
+        kernel, indices, values, cpu=_sum_rows_by_turns, default=_sum_rows_by_product
+    )
+
+
+def _forward(kernel, indices, values):
+    return sum_rows(kernel, indices, values), (kernel, indices, values)
+
+
+def _backward(residuals, gradient):
+    kernel, indices, values = residuals
+    kernel_gradient = lax.platform_dependent(
+        jnp.zeros_like(kernel),
+        gradient,
+        indices,
+        values,
+        cpu=_scatter_by_turns,
+        default=_scatter_by_product,
+    )
+    return kernel_gradient, None, None
+
+
+sum_rows.defvjp(_forward, _backward)
+
+
+def _sum_rows_by_turns(kernel, indices, values):
+    """CPU: walk along K; a turn adds a few rows to all N sums, in one fused pass."""
+    count = indices.shape[1]
+    turns = -(-count // _ROWS_A_TURN)
+    padding = ((0, 0), (0, turns * _ROWS_A_TURN - count))
+    shape = (turns, _ROWS_A_TURN, indices.shape[0])
+    indices = jnp.pad(indices, padding).T.reshape(shape)
+    values = jnp.pad(values, padding).T.reshape(shape)
+
+    def turn(total, rows):
+        index, value = rows
+        for k in range(_ROWS_A_TURN):
+            row = kernel.at[index[k]].get(mode="promise_in_bounds")
+            total = total + row * value[k][:, None]
+        return total, None
+
+    start = jnp.zeros((indices.shape[2], kernel.shape[1]), kernel.dtype)
+    return lax.scan(turn, start, (indices, values))[0]
+
+
+def _scatter_by_turns(zeros, gradient, indices, values):
+    """CPU: walk along K; a turn adds one weighted gradient row for each of the N sums."""
+
+    def turn(total, rows):
+        index, value = rows
+        update = gradient * value[:, None]
+        return total.at[index].add(update, mode="promise_in_bounds"), None
+
+    return lax.scan(turn, zeros, (indices.T, values.T))[0]
+
+
+def _expand(indices, values, size):
+    row = jnp.arange(indices.shape[0])[:, None]
+    zeros = jnp.zeros((indices.shape[0], size), values.dtype)
+    return zeros.at[row, indices].add(values, mode="promise_in_bounds")
+
+
+def _blocks(array):
+    """(N, ...) to (blocks, rows, ...), filled up with zeros."""
+    count = array.shape[0]
+    rows = min(count, _ROWS_EXPANDED)
+    blocks = -(-count // rows)
+    padding = ((0, blocks * rows - count),) + ((0, 0),) * (array.ndim - 1)
+    return jnp.pad(array, padding).reshape((blocks, rows) + array.shape[1:])
+
+
+def _sum_rows_by_product(kernel, indices, values):
+    """Accelerators: expand a block of observations and use the matrix unit."""
+
+    def block(rows):
+        return _expand(*rows, kernel.shape[0]) @ kernel
+
+    sums = lax.map(block, (_blocks(indices), _blocks(values)))
+    return sums.reshape(-1, kernel.shape[1])[: indices.shape[0]]
+
+
+def _scatter_by_product(zeros, gradient, indices, values):
+    def block(total, rows):
+        gradient_rows, index, value = rows
+        return total + _expand(index, value, zeros.shape[0]).T @ gradient_rows, None
+
+    rows = (_blocks(gradient), _blocks(indices), _blocks(values))
+    return lax.scan(block, zeros, rows)[0]
+
+
+class Embedding(nn.Module):
+    """A Dense layer (`kernel`, `bias`) that takes sparse rows or a plain vector."""
+
+    feature_size: int
+    size: int
+
+    @nn.compact
+    def __call__(self, features: Sparse | jax.Array) -> jax.Array:
+        """Features `Sparse` of (..., K), or (..., feature_size); returns (..., size)."""
+        kernel = self.param(
+            "kernel", nn.initializers.orthogonal(2.0**0.5), (self.feature_size, self.size)
+        )
+        bias = self.param("bias", nn.initializers.zeros, (self.size,))
+        if not isinstance(features, Sparse):
+            return features @ kernel + bias
+        rows = features.indices.shape[-1]
+        sums = sum_rows(
+            kernel, features.indices.reshape(-1, rows), features.values.reshape(-1, rows)
+        )
+        return sums.reshape(features.indices.shape[:-1] + (self.size,)) + bias

@@ -1,0 +1,1 @@
+"""Mathematics of learning: arrays in, arrays out, no configuration."""
