@@ -1,0 +1,148 @@
+"""Spells, potions, books and enchantments."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alem_env.core import rng
+from alem_env.core.batch import when_any
+from alem_env.core.enums import (
+    Achievement,
+    Action,
+    Block,
+    Enchantment,
+    ProjectileKind,
+    Specialization,
+)
+from alem_env.core.params import EnvParams, StaticParams
+from alem_env.core.state import State
+from alem_env.core.tables import DIRECTIONS, NUM_ARMOUR_SLOTS, NUM_POTIONS
+from alem_env.rules import projectiles
+from alem_env.rules.common import at, award, facing, is_role, max_health
+from alem_env.rules.specialization import gate
+
+FIREBALL_MANA = 2
+HEALING_MANA = 6
+HEALING = 2
+ENCHANTING_MANA = 9
+
+# effect of a potion -> change of (health, mana, energy)
+POTION_EFFECT = np.array(
+    [[8, 0, 0], [-3, 0, 0], [0, 8, 0], [0, -3, 0], [0, 0, 8], [0, 0, -3]], np.int32
+)
+
+
+def cast_spell(state: State, actions: jax.Array) -> State:
+    """Warriors and miners throw fireballs; foragers heal everyone alive."""
+    players = state.players
+    casts = (actions == Action.CAST_SPELL) & players.learned_spell
+    fights = is_role(players, Specialization.WARRIOR) | is_role(players, Specialization.MINER)
+    throws = casts & fights & (players.mana >= FIREBALL_MANA)
+    heals = casts & is_role(players, Specialization.FORAGER) & (players.mana >= HEALING_MANA)
+
+    fireballs, throws = projectiles.spawn(
+        state.floor.player_projectiles,
+        throws,
+        players.position,
+        jnp.asarray(DIRECTIONS)[players.direction],
+        jnp.arange(actions.shape[0]),
+        int(ProjectileKind.FIREBALL),
+    )
+
+    health, highest = players.health, max_health(players)
+    for healer in range(actions.shape[0]):  # one by one: rounding and the cap depend on the order
+        health = jnp.minimum(health + players.alive * (HEALING * heals[healer]), highest)
+    return state.replace(
+        floor=state.floor.replace(player_projectiles=fireballs),
+        players=players.replace(
+            health=health,
+            mana=players.mana - FIREBALL_MANA * throws - HEALING_MANA * heals,
+        ),
+        achievements=award(state.achievements, {Achievement.CAST_SPELL: throws | heals}),
+    )
+
+
+def drink_potion(state: State, actions: jax.Array) -> State:
+    """What a colour does is drawn for each episode (`State.potion_effect`)."""
+    players, potions = state.players, state.inventory.potions
+    colour = actions[:, None] - Action.DRINK_POTION_RED == jnp.arange(NUM_POTIONS)  # (A, 6)
+    colour &= potions > 0
+    change = colour.astype(jnp.int32) @ jnp.asarray(POTION_EFFECT)[state.potion_effect]
+    return state.replace(
+        inventory=state.inventory.replace(potions=potions - colour),
+        players=players.replace(
+            health=players.health + change[:, 0],
+            mana=players.mana + change[:, 1],
+            energy=players.energy + change[:, 2],
+        ),
+        achievements=award(state.achievements, {Achievement.DRINK_POTION: colour.any(-1)}),
+    )
+
+
+def read_book(state: State, actions: jax.Array) -> State:
+    """Uses up a book to learn the spell of the reader's role."""
+    reads = (actions == Action.READ_BOOK) & (state.inventory.books > 0)
+    return state.replace(
+        inventory=state.inventory.replace(books=state.inventory.books - reads),
+        players=state.players.replace(learned_spell=state.players.learned_spell | reads),
+        achievements=award(state.achievements, {Achievement.LEARN_SPELL: reads}),
+    )
+
+
+def enchant(
+    key: jax.Array, state: State, actions: jax.Array, params: EnvParams, static: StaticParams
+) -> State:
+    """Puts fire (for a ruby) or ice (for a sapphire) on a weapon or on a piece of armour.
+
+    Weapons want a warrior. Of the armour a random piece is taken: one without enchantment, or else
+    one with the other; if there is neither, the first piece is enchanted again.
+    """
+    players, inventory = state.players, state.inventory
+    is_warrior = is_role(players, Specialization.WARRIOR)
+    if static.soft_specialization:
+        key, role_key = rng.split_pair(key)
+        is_warrior = gate(role_key, is_warrior, params, static)
+    key, _ = rng.split_pair(key)
+
+    table = at(state.floor.block, facing(players))
+    is_fire = table == np.uint8(Block.ENCHANTMENT_TABLE_FIRE)
+    is_ice = table == np.uint8(Block.ENCHANTMENT_TABLE_ICE)
+    gems = jnp.where(is_fire, inventory.ruby, inventory.sapphire)
+    can = (players.mana >= ENCHANTING_MANA) & (is_fire | is_ice) & (gems >= 1)
+    bow = can & is_warrior & (actions == Action.ENCHANT_BOW) & (inventory.bow > 0)
+    sword = can & is_warrior & (actions == Action.ENCHANT_SWORD) & (inventory.sword > 0)
+    armour = can & (actions == Action.ENCHANT_ARMOUR) & (inventory.armour.sum(-1) > 0)
+    does = bow | sword | armour
+    kind = jnp.where(is_fire, int(Enchantment.FIRE), int(Enchantment.ICE))
+
+    return state.replace(
+        inventory=inventory.replace(
+            ruby=inventory.ruby - (does & is_fire),
+            sapphire=inventory.sapphire - (does & ~is_fire),
+        ),
+        players=players.replace(
+            mana=players.mana - ENCHANTING_MANA * does,
+            sword_enchantment=jnp.where(sword, kind, players.sword_enchantment),
+            bow_enchantment=jnp.where(bow, kind, players.bow_enchantment),
+            armour_enchantment=when_any(
+                armour.any(), _enchant_armour, players.armour_enchantment, key, armour, kind
+            ),
+        ),
+        achievements=award(
+            state.achievements,
+            {Achievement.ENCHANT_SWORD: sword, Achievement.ENCHANT_ARMOUR: armour},
+        ),
+    )
+
+
+def _enchant_armour(enchanted: jax.Array, key: jax.Array, does: jax.Array, kind: jax.Array):
+    """`enchanted` (A, 4) with one drawn piece each of `does` (A,) set to `kind` (A,)."""
+    none = enchanted == Enchantment.NONE
+    other = ~none & (enchanted != kind[:, None])
+    candidates = none | (~none.any(-1, keepdims=True) & other)
+    keys = rng.split(key, does.shape[0] + 1)[1:]
+    upto = jnp.cumsum(candidates.astype(jnp.float32), axis=-1)
+    drawn = upto[:, -1] * (1 - rng.uniform_each(keys))
+    piece = (upto < drawn[:, None]).sum(-1)
+    chosen = (jnp.arange(NUM_ARMOUR_SLOTS) == piece[:, None]) & does[:, None]
+    return jnp.where(chosen, kind[:, None], enchanted)

@@ -1,0 +1,85 @@
+"""Requests for supplies, and gifts to those who asked."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alem_env.core.enums import Achievement, Action
+from alem_env.core.state import State
+from alem_env.core.tables import MAX_STACK, REQUEST_STEPS
+from alem_env.rules.common import award, max_drink, max_food
+
+# in the order of the actions that ask for them, after food and drink
+_MATERIALS = ("wood", "stone", "iron", "coal", "diamond", "ruby", "sapphire")
+_NUM_GOODS = Action.REQUEST_SAPPHIRE - Action.REQUEST_FOOD + 1
+
+
+def give(state: State, actions: jax.Array) -> State:
+    """Moves one unit of what the receiver asks for, wherever the two are.
+
+    All gifts look at what was held before any of them: two givers may fill a receiver beyond the
+    limit.
+    """
+    players, inventory = state.players, state.inventory
+    agents = jnp.arange(actions.shape[0])
+    other = actions - Action.GIVE  # skips the giver itself
+    receiver = other + (other >= agents)
+    gives = (other >= 0) & (other < actions.shape[0] - 1)
+    to = gives[:, None] & (receiver[:, None] == agents)  # (giver, receiver)
+
+    held = jnp.stack(
+        [players.food, players.drink, *(getattr(inventory, name) for name in _MATERIALS)], axis=-1
+    )
+    limit = jnp.stack(
+        [max_food(players), max_drink(players), *[jnp.full_like(agents, MAX_STACK)] * 7], axis=-1
+    )
+    asked = players.request_type[:, None] - Action.REQUEST_FOOD == jnp.arange(_NUM_GOODS)
+    is_asking = (players.request_duration > 0) & players.alive
+    wanted = asked & is_asking[:, None] & (held < limit)  # (A, goods)
+
+    gift = to[:, :, None] & wanted[None, :, :] & (held > 0)[:, None, :]  # giver, receiver, good
+    given = gift.any(1).astype(jnp.int32)
+    received = gift.sum(0)
+    after = held - given + received
+    food, drink, *materials = after.T
+
+    more_food, more_drink = food > players.food, drink > players.drink
+    counters = state.counters
+    return state.replace(
+        players=players.replace(
+            food=food,
+            drink=drink,
+            hunger=jnp.where(more_food, 0.0, players.hunger),
+            thirst=jnp.where(more_drink, 0.0, players.thirst),
+        ),
+        inventory=inventory.replace(**dict(zip(_MATERIALS, materials, strict=True))),
+        achievements=award(
+            state.achievements,
+            {Achievement.COLLECT_FOOD: more_food, Achievement.COLLECT_DRINK: more_drink},
+        ),
+        counters=counters.replace(
+            trades=counters.trades + given.sum(-1),
+            food_trades=counters.food_trades + given[:, 0],
+            drink_trades=counters.drink_trades + given[:, 1],
+            give_attempts=counters.give_attempts + gives,
+            requests_received=counters.requests_received + received.sum(-1),
+        ),
+    )
+
+
+def request(state: State, actions: jax.Array) -> State:
+    """A request stands for some steps; gifts do not end it, a new request replaces it."""
+    players, counters = state.players, state.counters
+    asks = (actions >= Action.REQUEST_FOOD) & (actions <= Action.REQUEST_SAPPHIRE)
+    left = jnp.maximum(0, players.request_duration - 1)
+    expired = (players.request_duration > 0) & (left == 0) & ~asks
+    return state.replace(
+        players=players.replace(
+            request_duration=jnp.maximum(left, asks * np.int32(REQUEST_STEPS)),
+            request_type=jnp.where(asks, actions, players.request_type),
+        ),
+        counters=counters.replace(
+            requests=counters.requests + asks,
+            requests_expired=counters.requests_expired + expired,
+        ),
+    )
