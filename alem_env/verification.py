@@ -12,6 +12,7 @@ from alem_env.core import rng
 from alem_env.core.params import StaticParams
 from alem_env.env import Environment
 from alem_env.observe import dense
+from alem_env.observe.compact import observe
 from alem_env.reference import from_reference, to_reference
 from alem_env.score import score
 
@@ -50,7 +51,7 @@ class Programs:
 
     reset: Callable  # key, params -> observation, state
     step: Callable  # key, state, actions, params -> observation, state, reward, done
-    observe: Callable  # state -> observation
+    observe: Callable  # state, params -> observation
     expand: Callable  # observation -> dense vector
 
 
@@ -65,7 +66,7 @@ def programs(static: StaticParams) -> Programs:
     return Programs(
         reset=jax.jit(env.reset),
         step=jax.jit(step),
-        observe=jax.jit(env.observe),
+        observe=jax.jit(lambda state, params: observe(state, params, static)),
         expand=jax.jit(lambda observation: dense.expand(observation, static)),
     )
 
@@ -106,7 +107,7 @@ def _verify_transitions(recording, single_step, progress) -> Outcome:
         elif edits:
             state = from_reference(rec.patch(to_reference(state, static), edits), static)
         if single_step or edits:
-            observation = world.observe(state)
+            observation = world.observe(state, params)
         found = {"mask": np.asarray(observation.legal)}
         observation, state, reward, done = world.step(
             recording.keys[t], state, recording.actions[t], params
