@@ -1,0 +1,1 @@
+"""How well a team plays: the protocol, its statistics, published figures, reports."""

@@ -1,0 +1,153 @@
+"""`scripts/evaluate.py`: any policy, or random play, under the protocol."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from marl import export
+from marl.config import ConfigError, EnvConfig, EvaluateConfig, make_evaluate_config
+from marl.evaluation import worlds
+from marl.evaluation.protocol import Evaluator, Interrupted, WorldResults
+from marl.evaluation.report import format_report, make_report
+from marl.training.folder import RunFolderError, prepare, write_json
+from marl.training.progress import Display, make_display
+from marl.training.stopping import StopRequest
+from marl.types import PyTree
+
+RANDOM = "random"
+# The world of random play where nothing else is asked for.
+_DEFAULT_WORLD = EnvConfig(
+    difficulty="hard",
+    num_agents=3,
+    num_comm_channels=4,
+    rules_version="0.2.1",
+    shared_reward=False,
+    non_specialist_efficiency=None,
+)
+
+BAD_OPTION, FILES_FAILED = 2, 4
+
+
+def run(values: Mapping) -> int:
+    """Does what the options say; messages for the user, an exit code for the shell."""
+    try:
+        config = make_evaluate_config(values)
+        with StopRequest() as stop:
+            return _run(config, stop)
+    except (ConfigError, export.PolicyError) as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        return BAD_OPTION
+    except (RunFolderError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        return FILES_FAILED
+
+
+def play_all(
+    evaluator: Evaluator,
+    players: Mapping[str, tuple[str, PyTree]],
+    seeds: Sequence[int],
+    max_steps: int,
+    display: Display,
+    stop: StopRequest,
+) -> dict[str, WorldResults]:
+    """Several players on the same worlds.
+
+    Args:
+        evaluator: plays one of them.
+        players: name -> (behaviour, parameters).
+        seeds: reset seeds.
+        max_steps: step limit.
+        display: shows how far it is.
+        stop: asked at times; raises `Interrupted`.
+    """
+    results = {}
+    display.start(float(len(players)), 0.0)
+    try:
+        for index, (name, (behaviour, params)) in enumerate(players.items()):
+            results[name] = evaluator.play(
+                params,
+                seeds,
+                behaviour=behaviour,
+                max_steps=max_steps,
+                on_progress=lambda part, text, i=index: display.update(i + part, text),
+                should_stop=stop,
+            )
+        display.update(float(len(players)), "done")
+    finally:
+        display.stop()
+    return results
+
+
+def _run(config: EvaluateConfig, stop: StopRequest) -> int:
+    exported, world, env_config = _player(config)
+    out = _out_file(config, env_config)
+    if out is not None:
+        prepare(out.parent)
+    env = worlds.make_environment(env_config)
+    policy = exported.policy if exported else None
+    params = exported.params if exported else None
+    evaluator = Evaluator(env, env_config.params(), policy, worlds.outcome_of(env))
+    players = {}
+    if exported is not None:
+        players["greedy"] = ("greedy", params)
+        if config.sampled:
+            players["sampled"] = ("sampled", params)
+    if exported is None or config.random:
+        players[RANDOM] = (RANDOM, params)
+    seeds = range(config.first_seed, config.first_seed + config.episodes)
+    display = make_display("auto", "evaluate")
+    display.say("compiling; this takes a minute or so ...")
+    try:
+        results = play_all(evaluator, players, seeds, config.max_steps, display, stop)
+    except Interrupted:
+        print("stopped; nothing was written", flush=True)
+        return stop.exit_code
+    card = exported.card if exported else {}
+    report = make_report(
+        results,
+        label=card.get("label", RANDOM),
+        world=worlds.describe(env_config, env),
+        max_steps=config.max_steps,
+        facts={"policy": config.policy, **card.get("training", {}), "trained_in": world},
+    )
+    print("\n" + format_report(report) + "\n", flush=True)
+    if out is not None:
+        write_json(out, report)
+        print(f"results: {out}", flush=True)
+    return 0
+
+
+def _player(config: EvaluateConfig):
+    """(policy or None, the world it was trained in or None, the world to evaluate in)."""
+    if config.policy == RANDOM:
+        return None, None, config.env_config(_DEFAULT_WORLD)
+    card = export.read_card(Path(config.policy).expanduser())
+    trained = card["env"]
+    made_for = EnvConfig(
+        difficulty=trained["difficulty"],
+        num_agents=trained["num_agents"],
+        num_comm_channels=trained["num_comm_channels"],
+        rules_version=trained["rules_version"],
+        shared_reward=trained["shared_reward"],
+        non_specialist_efficiency=card["config"]["env"]["non_specialist_efficiency"],
+    )
+    env_config = config.env_config(made_for)
+    export.require_fit(
+        card,
+        num_agents=env_config.num_agents,
+        num_comm_channels=env_config.num_comm_channels,
+    )
+    if not config.transfer:
+        export.require_same_task(
+            card, difficulty=env_config.label, rules_version=env_config.rules_version
+        )
+    return export.load_policy(config.policy), trained, env_config
+
+
+def _out_file(config: EvaluateConfig, env: EnvConfig) -> Path | None:
+    if config.out is not None:
+        return Path(config.out).expanduser().absolute()
+    if config.policy == RANDOM:
+        return None
+    folder = Path(config.policy).expanduser().absolute()
+    return folder.parent / f"evaluation_{env.label}.json"

@@ -1,0 +1,146 @@
+"""Results of an evaluation as JSON and as a table to read."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from alem_env.core.enums import Achievement
+from marl.evaluation.protocol import FIRST_SEED, MAX_STEPS, NUM_WORLDS, TRACK, WorldResults
+from marl.evaluation.published import ROWS
+from marl.evaluation.statistics import bootstrap_interval
+from marl.versions import package_versions
+
+# Shown as percent with an interval; the rest of the scores go to the JSON as plain means.
+HEADLINE = ("base", "coord", "total")
+
+
+def make_report(
+    results: Mapping[str, WorldResults],
+    *,
+    label: str,
+    world: Mapping[str, object],
+    max_steps: int,
+    facts: Mapping[str, object],
+) -> dict:
+    """Everything about an evaluation, as plain values.
+
+    Args:
+        results: behaviour ("greedy", "sampled", "random") -> results on the same worlds.
+        label: what the policy is.
+        world: options of the world: difficulty, rules_version, num_agents and so on.
+        max_steps: the step limit that was used.
+        facts: about the policy: learner, steps, seed.
+    """
+    seeds = next(iter(results.values())).seeds
+    is_protocol = (
+        len(seeds) == NUM_WORLDS and int(seeds[0]) == FIRST_SEED and max_steps == MAX_STEPS
+    )
+    return {
+        "label": label,
+        "protocol": {
+            "track": TRACK,
+            "first_seed": int(seeds[0]),
+            "episodes": len(seeds),
+            "max_steps": max_steps,
+            "is_whole_protocol": is_protocol,
+            "step_keys": "fold_in(key(seed), step)",
+            **world,
+        },
+        "policy": dict(facts),
+        "results": {name: _summary(r) for name, r in results.items()},
+        "versions": package_versions(),
+    }
+
+
+def _summary(results: WorldResults) -> dict:
+    scores = {name: np.asarray(v, np.float64) for name, v in results.scores.items()}
+    summary = {n: bootstrap_interval(100 * scores[n]).as_dict() for n in HEADLINE}
+    summary["team_return"] = bootstrap_interval(results.team_return).as_dict()
+    summary["length"] = bootstrap_interval(results.length).as_dict()
+    summary["capped_worlds"] = int(results.capped.sum())
+    summary["metrics"] = {
+        n: float(v.mean()) for n, v in scores.items() if n not in HEADLINE and v.ndim == 1
+    }
+    team = results.achievements.any(1)  # (W, n)
+    rates = team.mean(0)
+    summary["achievements"] = {
+        Achievement(i).name.lower(): float(rates[i]) for i in np.flatnonzero(rates)
+    }
+    summary["worlds"] = [
+        {
+            "seed": int(results.seeds[w]),
+            "length": int(results.length[w]),
+            "capped": bool(results.capped[w]),
+            "team_return": float(results.team_return[w]),
+            **{n: float(100 * scores[n][w]) for n in HEADLINE},
+            "achievements": [Achievement(i).name.lower() for i in np.flatnonzero(team[w])],
+        }
+        for w in range(len(results.seeds))
+    ]
+    return summary
+
+
+def format_report(report: dict) -> str:
+    """A table: our rows with intervals, then reference rows for the same difficulty."""
+    protocol = report["protocol"]
+    rows = [("", "Base %", "Coord %", "Total %", "length", "worlds")]
+    for behaviour, summary in report["results"].items():
+        name = "random legal" if behaviour == "random" else f"{report['label']}, {behaviour}"
+        cells = [_interval_text(summary[n]) for n in HEADLINE]
+        length = f"{summary['length']['mean']:,.0f}"
+        rows.append((name, *cells, length, str(summary["length"]["num_worlds"])))
+    references = [
+        (label, *(f"{v:.1f}" if v >= 2 else f"{v:.2f}" for v in figures[key]), "", "")
+        for label, figures in ROWS
+        if (key := str(protocol["difficulty"]).lower()) in figures
+    ]
+    return "\n".join([_headline(protocol), *_align(rows, references), *_notes(report)])
+
+
+def _headline(protocol: dict) -> str:
+    last = protocol["first_seed"] + protocol["episodes"] - 1
+    kind = "protocol" if protocol["is_whole_protocol"] else "REDUCED protocol"
+    return (
+        f"ALEM {protocol['difficulty']}, rules {protocol['rules_version']}, "
+        f"{protocol['num_agents']} agents, {protocol['num_comm_channels']} channels; {kind}: "
+        f"worlds {protocol['first_seed']} to {last}, at most {protocol['max_steps']:,} steps"
+    )
+
+
+def _notes(report: dict) -> list[str]:
+    some = next(iter(report["results"].values()))["total"]
+    notes = [
+        f"[a, b]: {100 * some['level']:.0f} % bootstrap interval over worlds"
+        + (f", {some['given']}" if some["given"] else " and runs")
+    ]
+    capped = {n: s["capped_worlds"] for n, s in report["results"].items() if s["capped_worlds"]}
+    if capped:
+        notes.append(
+            "worlds that met the step limit and count as they stood: "
+            + ", ".join(f"{name} {count}" for name, count in capped.items())
+        )
+    if not report["protocol"]["is_whole_protocol"]:
+        notes.append(
+            f"the whole protocol is {NUM_WORLDS} worlds from seed {FIRST_SEED}, at most "
+            f"{MAX_STEPS:,} steps; rows below the line were measured under it"
+        )
+    return notes
+
+
+def _interval_text(interval: dict) -> str:
+    return f"{interval['mean']:.2f} [{interval['low']:.2f}, {interval['high']:.2f}]"
+
+
+def _align(rows: list[tuple], references: list[tuple]) -> list[str]:
+    """Columns lined up, the first to the left; a rule above our rows and one below."""
+    widths = [max(len(r[i]) for r in rows + references) for i in range(len(rows[0]))]
+
+    def line(row: tuple) -> str:
+        first, *others = (cell.rjust(w) for cell, w in zip(row, widths, strict=True))
+        return "  ".join([first.strip().ljust(widths[0]), *others])
+
+    lines = [line(row) for row in rows + references]
+    rule = "-" * len(lines[0])
+    lines = [line.rstrip() for line in lines]
+    ours = len(rows)
+    return [lines[0], rule, *lines[1:ours], rule, *lines[ours:]]

@@ -1,0 +1,49 @@
+"""The world that options describe, and what is read from its final states."""
+
+from collections.abc import Callable
+
+import jax
+
+import alem_env
+from alem_env import score
+from marl.config import EnvConfig
+from marl.types import PyTree
+
+
+def make_environment(config: EnvConfig) -> alem_env.Environment:
+    """The environment of these options."""
+    return alem_env.make(
+        num_agents=config.num_agents,
+        num_comm_channels=config.num_comm_channels,
+        rules_version=config.rules_version,
+        preset=config.preset,
+    )
+
+
+def outcome_of(env: alem_env.Environment) -> Callable[[PyTree], tuple[jax.Array, dict]]:
+    """(final states (W, ...)) -> achievements (W, A, 93), and published metrics name -> (W,)."""
+
+    def outcome(states):
+        def one(state):
+            return {
+                **score.score(state, env.static),
+                **score.team_score(state.achievements),
+            }
+
+        return states.achievements, jax.vmap(one)(states)
+
+    return outcome
+
+
+def describe(config: EnvConfig, env: alem_env.Environment) -> dict:
+    """Everything that makes results comparable, as plain values for cards and reports."""
+    params = config.params()
+    return {
+        "difficulty": config.label,
+        "rules_version": config.rules_version,
+        "num_agents": config.num_agents,
+        "num_comm_channels": config.num_comm_channels,
+        "num_actions": env.static.num_actions,
+        "shared_reward": config.shared_reward,
+        "non_specialist_efficiency": round(float(params.non_specialist_efficiency), 4),
+    }

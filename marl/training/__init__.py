@@ -1,0 +1,1 @@
+"""The host side of training: loop, folder, checkpoints, loggers, display."""

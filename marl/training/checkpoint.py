@@ -1,0 +1,233 @@
+"""Checkpoints: the whole state of a run, saved so that a crash at any moment loses little.
+
+One checkpoint is a folder `checkpoints/<update>/` with the arrays (orbax) and a `manifest.json`
+that names every leaf with its shape and dtype, every file with its digest, and the versions. It is
+written under a temporary name and renamed when whole; older ones are removed only after that.
+Saving runs in one background thread on a copy of the state; `close` waits for it.
+"""
+
+import concurrent.futures
+import hashlib
+import json
+import logging
+import os
+import shutil
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import orbax.checkpoint as ocp
+
+SCHEMA_VERSION = 1
+MANIFEST = "manifest.json"
+ARRAYS = "arrays"
+_PARTIAL = ".partial-"
+
+_log = logging.getLogger(__name__)
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint cannot be written or read; the message says what to do."""
+
+
+class Checkpoints:
+    """The checkpoints of one run's folder.
+
+    Args:
+        folder: where they are kept; made when missing.
+        keep: how many of the newest stay.
+        versions: names and versions that a checkpoint must agree with to be restored.
+    """
+
+    def __init__(self, folder: Path, *, keep: int, versions: dict[str, str]):
+        self._folder = Path(folder).absolute()
+        self._keep = keep
+        self._versions = versions
+        self._pool = concurrent.futures.ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
+        self._pending: concurrent.futures.Future | None = None
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(f"{self._folder} cannot be made ({error})") from error
+        for leftover in self._folder.glob(f"{_PARTIAL}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def save(self, update: int, state: object, extra: dict) -> None:
+        """Starts to save; waits for the save before, and raises what that one met.
+
+        Args:
+            update: counter that names the checkpoint.
+            state: any tree of arrays, typed keys included.
+            extra: host values (JSON) that go with it.
+        """
+        self.wait()
+        # A real copy: on CPU device_get may alias buffers that the next update donates.
+        arrays = {name: np.array(leaf) for name, leaf in _flatten(state).items()}
+        self._pending = self._pool.submit(self._write, update, arrays, extra)
+
+    def wait(self) -> None:
+        """Waits for the save under way, if any, and raises what it met."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.result()
+
+    def close(self) -> None:
+        try:
+            self.wait()
+        finally:
+            self._pool.shutdown(wait=True)
+
+    def updates(self) -> list[int]:
+        """Counters of the checkpoints there, oldest first."""
+        return sorted(int(p.name) for p in self._folder.iterdir() if p.name.isdigit())
+
+    def restore_newest(self, template: object) -> tuple[int, object, dict] | None:
+        """The newest whole checkpoint, or None if the folder has none at all.
+
+        Args:
+            template: a state of the run, or its shapes; gives structure, dtypes and key types.
+
+        Returns:
+            (update, state, extra).
+
+        Raises:
+            CheckpointError: all are damaged, or one was made by another program: the message
+                names the leaf or version that differs.
+        """
+        updates = self.updates()
+        for update in reversed(updates):
+            folder = self._folder / str(update)
+            problem = _damage(folder)
+            if problem is None:
+                manifest = json.loads((folder / MANIFEST).read_text())
+                self._check_versions(folder, manifest)
+                return update, _read(folder, manifest, template), manifest["extra"]
+            _log.warning("checkpoint %s is damaged (%s); trying the one before", folder, problem)
+        if updates:
+            raise CheckpointError(
+                f"every checkpoint in {self._folder} is damaged; the run cannot be resumed. "
+                "Move the folder away, or choose another run.dir, to start afresh"
+            )
+        return None
+
+    def _check_versions(self, folder: Path, manifest: dict) -> None:
+        expected = {"schema": SCHEMA_VERSION, **self._versions}
+        for name, version in expected.items():
+            found = manifest["versions"].get(name)
+            if found != version:
+                raise CheckpointError(
+                    f"{folder} was made with {name} {found}, this program has {version}; "
+                    "resume it with the version that made it, or choose another run.dir"
+                )
+
+    def _write(self, update: int, arrays: dict[str, np.ndarray], extra: dict) -> None:
+        partial = self._folder / f"{_PARTIAL}{update}"
+        try:
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+            stored = {name: a for name, a in arrays.items() if a.size}
+            with ocp.PyTreeCheckpointer() as writer:
+                writer.save(partial / ARRAYS, stored)
+            manifest = {
+                "versions": {"schema": SCHEMA_VERSION, **self._versions},
+                "extra": extra,
+                "leaves": {n: [list(a.shape), str(a.dtype)] for n, a in arrays.items()},
+                "files": {str(p.relative_to(partial)): _digest(p) for p in _files(partial)},
+            }
+            _write_durably(partial / MANIFEST, json.dumps(manifest))
+            final = self._folder / str(update)
+            if final.exists():  # saved before, then found damaged on resume
+                shutil.rmtree(final)
+            os.rename(partial, final)
+        except Exception as error:  # tensorstore reports a full disk in types of its own
+            shutil.rmtree(partial, ignore_errors=True)
+            raise CheckpointError(
+                f"update {update} could not be saved in {self._folder} ({error}); "
+                f"saved before and kept: {self.updates() or 'none'}. "
+                "Free some space there, then give the same command again"
+            ) from error
+        for old in self.updates()[: -self._keep]:
+            if old < update:
+                shutil.rmtree(self._folder / str(old), ignore_errors=True)
+
+
+def _flatten(state: object) -> dict[str, jax.Array | np.ndarray]:
+    """Leaves by dotted name; typed keys as their words."""
+    leaves = jax.tree_util.tree_flatten_with_path(state)[0]
+    return {_name(path): _plain(leaf) for path, leaf in leaves}
+
+
+def _name(path: tuple) -> str:
+    return jax.tree_util.keystr(path, simple=True, separator=".") or "state"
+
+
+def _is_key(leaf: object) -> bool:
+    return jnp.issubdtype(getattr(leaf, "dtype", np.float32), jax.dtypes.prng_key)
+
+
+def _plain(leaf: object) -> object:
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def _read(folder: Path, manifest: dict, template: object) -> object:
+    leaves, tree = jax.tree_util.tree_flatten_with_path(template)
+    shapes = {_name(p): jax.eval_shape(_plain, leaf) for p, leaf in leaves}
+    _check_leaves(folder, manifest["leaves"], shapes)
+    with ocp.PyTreeCheckpointer() as reader:
+        stored = reader.restore(folder / ARRAYS)
+    restored = []
+    for path, leaf in leaves:
+        name = _name(path)
+        value = stored[name] if shapes[name].size else np.zeros(shapes[name].shape)
+        value = jnp.asarray(np.asarray(value, shapes[name].dtype))
+        if _is_key(leaf):
+            value = jax.random.wrap_key_data(value, impl=jax.random.key_impl(leaf))
+        restored.append(value)
+    return jax.tree.unflatten(tree, restored)
+
+
+def _check_leaves(folder: Path, found: dict, expected: dict) -> None:
+    for name in dict.fromkeys([*expected, *found]):
+        want = expected.get(name)
+        want = want and [list(want.shape), str(want.dtype)]
+        if found.get(name) != want:
+            has, wanted = _describe(found.get(name)), _describe(want)
+            raise CheckpointError(
+                f"{folder}: leaf {name} is {has}, this program expects {wanted}; "
+                "resume with the options and version that made it, or choose another run.dir"
+            )
+
+
+def _describe(leaf: list | None) -> str:
+    return "missing" if leaf is None else f"{leaf[1]}{tuple(leaf[0])}"
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != MANIFEST)
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _damage(folder: Path) -> str | None:
+    """What is wrong with a checkpoint's files, or None."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text())
+        for name, digest in manifest["files"].items():
+            if _digest(folder / name) != digest:
+                return f"{name} differs from what was saved"
+    except FileNotFoundError as error:
+        return f"{Path(error.filename).name} is missing"
+    except (OSError, ValueError, KeyError) as error:
+        return str(error)
+    return None
+
+
+def _write_durably(path: Path, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,69 @@
+"""The learning curve of a run, from its metrics.jsonl."""
+
+from pathlib import Path
+
+import numpy as np
+
+from marl.training.loggers import read_records
+
+CURVE_FILE = "curve.png"
+# Two-colour-blind-safe trio for Base, Coord, Total.
+_COLOURS = {"base": "#0072B2", "coord": "#D55E00", "total": "#222222"}
+
+
+def plot_curve(folder: Path, title: str) -> Path | None:
+    """Draws return and scores against environment steps.
+
+    Lines are training episodes, weighted by their number and smoothed; dots are evaluations on
+    development worlds.
+
+    Returns:
+        The picture's path, or None if no episode has ended yet.
+    """
+    records = read_records(folder)
+    episodes = [r for r in records if (r.get("episodes/count") or 0) > 0]
+    if not episodes:
+        return None
+    # The object interface: no global state, no window system.
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    steps = np.array([r["env_steps"] for r in episodes])
+    counts = np.array([r["episodes/count"] for r in episodes])
+    left.plot(steps, _smooth(episodes, "episodes/team_return", counts), color=_COLOURS["base"])
+    left.set(xlabel="environment steps", ylabel="team return of an episode")
+    evaluations = [r for r in records if r.get("evaluation/total") is not None]
+    for name, colour in _COLOURS.items():
+        if f"episodes/{name}" in episodes[0]:
+            score = 100 * _smooth(episodes, f"episodes/{name}", counts)
+            right.plot(steps, score, color=colour, label=name.capitalize())
+        right.plot(
+            [r["env_steps"] for r in evaluations],
+            [100 * r[f"evaluation/{name}"] for r in evaluations],
+            "o", markersize=3, color=colour,
+        )  # fmt: skip
+    right.set(xlabel="environment steps", ylabel="score, % of the maximum", ylim=(0, None))
+    if right.get_legend_handles_labels()[0]:
+        right.legend(frameon=False)
+    figure.suptitle(title, fontsize=10)
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(alpha=0.3)
+    path = folder / CURVE_FILE
+    temporary = path.with_name(f".{CURVE_FILE}")
+    figure.savefig(temporary, dpi=120, format="png")
+    temporary.replace(path)
+    return path
+
+
+def _smooth(records: list[dict], name: str, counts: np.ndarray) -> np.ndarray:
+    """Running mean over a twentieth of the points, weighted by the number of episodes."""
+    values = np.array([r.get(name) or 0.0 for r in records])
+    width = max(1, len(values) // 20)
+    total, weight = np.cumsum(values * counts), np.cumsum(counts)
+    start = np.maximum(np.arange(len(values)) - width, -1)
+    before = np.where(start >= 0, total[start], 0.0), np.where(start >= 0, weight[start], 0.0)
+    return (total - before[0]) / (weight - before[1])

@@ -1,0 +1,44 @@
+"""Stop requests: signals set a flag, and the loop stops where everything is whole."""
+
+import signal
+from types import FrameType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+
+
+class StopRequest:
+    """While entered, SIGINT, SIGTERM and SIGUSR1 ask for a stop; a second SIGINT stops at once.
+
+    Attributes:
+        signal: what was received, or None.
+    """
+
+    def __init__(self):
+        self.signal: signal.Signals | None = None
+        self._previous = {}
+
+    def __call__(self) -> bool:
+        """Whether a stop was asked for."""
+        return self.signal is not None
+
+    @property
+    def exit_code(self) -> int:
+        """128 + signal number, as shells have it."""
+        return 128 + int(self.signal) if self.signal is not None else 0
+
+    def __enter__(self) -> "StopRequest":
+        for number in SIGNALS:
+            try:
+                self._previous[number] = signal.signal(number, self._receive)
+            except ValueError:  # not the main thread: nothing to listen to
+                break
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.signal is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.signal = signal.Signals(number)

@@ -1,0 +1,170 @@
+"""Options: every file composes, and whatever cannot work is refused by name."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+
+from marl.config import ConfigError, make_evaluate_config, make_train_config
+
+CONF = Path(__file__).parents[2] / "conf"
+
+
+def composed(*overrides, name="train"):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose(name, overrides=list(overrides))
+
+
+def train_config(*overrides):
+    return make_train_config(composed(*overrides))[0]
+
+
+def options_of(group):
+    return [f"{group}={p.stem}" for p in sorted((CONF / group).glob("*.yaml"))]
+
+
+GROUPS = ("env", "learner", "network", "logger", "run", "evaluation", "experiment")
+
+
+@pytest.mark.parametrize("override", [o for g in GROUPS for o in options_of(g)])
+def test_every_file_composes_and_builds(override):
+    assert train_config(override).steps_per_update > 0
+
+
+def test_every_key_has_a_comment():
+    for path in CONF.rglob("*.yaml"):
+        if path.parent.name in ("experiment", "help") or path.name == "wandb.yaml":
+            continue
+        lines = path.read_text().split("hydra:\n")[0].splitlines()
+        bare = [
+            line for line in lines
+            if ":" in line and "#" not in line and not line.startswith((" ", "defaults", "env:"))
+            and not line.startswith(("wandb_project", "name: ippo"))
+        ]  # fmt: skip
+        assert not bare, (path, bare)
+
+
+def test_published_preset_is_the_published_one():
+    config = train_config("experiment=published_ippo", "env.difficulty=medium")
+    options = config.learner.options
+    assert (config.num_envs, config.num_steps, config.total_steps) == (1024, 64, 10**9)
+    assert (options.num_minibatches, options.update_epochs) == (8, 4)
+    assert (options.lr, options.anneal_lr, options.gamma, options.gae_lambda) == (
+        2e-4, True, 0.99, 0.8,
+    )  # fmt: skip
+    assert (options.clip_eps, options.ent_coef, options.vf_coef, options.max_grad_norm) == (
+        0.2, 0.01, 0.5, 1.0,
+    )  # fmt: skip
+    assert config.env.num_comm_channels == 4 and config.env.rules_version == "0.1.0"
+    assert not config.env.shared_reward and config.network.hidden_size == 512
+    assert config.network.activation == "tanh"
+    assert config.num_updates == options.total_updates == 15_258
+
+
+REFUSED = {
+    "+learner.lrr=1": ["learner.lrr=1", "did you mean learner.lr?"],
+    "+env.agents=3": ["env.agents=3", "env.num_agents"],
+    "+speed=3": ["unknown option speed=3", "num_envs"],
+    "num_envs=0": ["num_envs=0", "between 1"],
+    "num_envs=-4": ["num_envs=-4"],
+    "num_envs=2.5": ["num_envs=2.5", "whole number"],
+    "num_envs=many": ["num_envs='many'", "whole number"],
+    "num_envs=true": ["num_envs=True", "whole number"],
+    "num_steps=0": ["num_steps=0"],
+    "total_steps=100": ["total_steps=100", "2048", "raise total_steps"],
+    "total_steps=-1": ["total_steps=-1"],
+    "seed=-1": ["seed=-1"],
+    "num_seeds=3": ["num_seeds=3", "-m seed=0,1,2"],
+    "env.difficulty=harder": ["env.difficulty='harder'", "easy, medium, hard"],
+    "env.difficulty=1.5": ["env.difficulty=1.5", "[0, 1]"],
+    "env.num_agents=9": ["env.num_agents=9", "between 1 and 8"],
+    "env.num_agents=0": ["env.num_agents=0"],
+    "env.num_comm_channels=-1": ["env.num_comm_channels=-1"],
+    "env.rules_version='9.9.9'": ["rules_version='9.9.9'", "0.2.1", "0.1.0"],
+    "env.rules_version=0.1": ["env.rules_version=0.1", "quote it"],
+    "env.non_specialist_efficiency=2": ["env.non_specialist_efficiency=2.0", "between 0"],
+    "env.shared_reward=3": ["env.shared_reward=3", "true or false"],
+    "learner.name=dqn": ["learner.name='dqn'", "ippo"],
+    "learner.lr=-1": ["learner.lr=-1", "above 0"],
+    "learner.lr=nan": ["learner.lr=nan"],
+    "learner.gamma=1.5": ["learner.gamma=1.5", "between 0 and 1"],
+    "learner.num_minibatches=0": ["learner.num_minibatches=0"],
+    "learner.anneal_lr=true": ["learner.anneal_lr", "total_steps"],
+    "network.hidden_size=0": ["network.hidden_size=0"],
+    "network.activation=gelu": ["network.activation='gelu'", "tanh, relu"],
+    "logger.console=fancy": ["logger.console='fancy'", "lines"],
+    "logger.wandb_mode=cloud": ["logger.wandb_mode='cloud'", "offline"],
+    "run.minutes=0": ["run.minutes=0"],
+    "run.stop_after_updates=0": ["run.stop_after_updates=0"],
+    "run.keep_checkpoints=0": ["run.keep_checkpoints=0"],
+    "run.dir=''": ["run.dir"],
+    "evaluation.worlds=21": ["evaluation.worlds=21"],
+    "evaluation.every_updates=-1": ["evaluation.every_updates=-1"],
+    "~seed": ["seed is missing"],
+    "~learner.gamma": ["learner.gamma is missing"],
+}
+
+
+@pytest.mark.parametrize("override", REFUSED)
+def test_refused_by_name(override):
+    with pytest.raises(ConfigError) as error:
+        train_config(override)
+    for part in REFUSED[override]:
+        assert part in str(error.value)
+
+
+def test_published_presets_refuse_what_does_not_divide():
+    with pytest.raises(ConfigError, match="num_minibatches=8 does not divide.*fit_minibatches"):
+        train_config("experiment=published_ippo", "num_envs=3")
+
+
+@pytest.mark.parametrize("num_envs", range(1, 9))
+def test_cpu_preset_takes_any_number_of_worlds(num_envs):
+    config, remarks = make_train_config(composed(f"num_envs={num_envs}"))
+    wanted = 4
+    fitting = max(n for n in range(1, wanted + 1) if (num_envs * 3) % n == 0)
+    assert config.learner.options.num_minibatches == fitting
+    assert bool(remarks) == (fitting != wanted)
+    assert all(f"using {fitting}" in r and "learner.num_minibatches=4" in r for r in remarks)
+
+
+def test_scientific_notation_and_derived_numbers():
+    config = train_config("total_steps=1e6")
+    assert config.total_steps == 10**6
+    assert config.num_updates == 10**6 // (64 * 32) == config.learner.options.total_updates
+    assert train_config().num_updates is None
+
+
+def test_config_round_trips_through_yaml():
+    config = train_config("total_steps=1e6", "env.difficulty=0.45", "num_envs=5")
+    again, remarks = make_train_config(yaml.safe_load(yaml.safe_dump(config.as_dict())))
+    assert again == config and not remarks
+
+
+def test_config_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        train_config().seed = 3
+
+
+def test_default_folder_tells_runs_apart_only_by_what_is_learnt():
+    base = train_config().default_folder
+    assert base.startswith("runs/cpu_ippo_hard_seed0_")
+    assert train_config("logger=wandb", "run.minutes=9").default_folder == base
+    others = {
+        train_config(o).default_folder
+        for o in ("seed=1", "learner.lr=3e-4", "num_envs=32", "env.difficulty=0.9")
+    }
+    assert len(others | {base}) == 5
+
+
+def test_evaluate_options():
+    config = make_evaluate_config(composed("policy=random", name="evaluate"))
+    assert (config.episodes, config.first_seed, config.max_steps) == (20, 9999, 10_000)
+    with pytest.raises(ConfigError, match="policy"):
+        make_evaluate_config(composed(name="evaluate"))
+    with pytest.raises(ConfigError, match="episodes=0"):
+        make_evaluate_config(composed("policy=random", "episodes=0", name="evaluate"))
+    with pytest.raises(ConfigError, match="unknown option env.players=3"):
+        make_evaluate_config(composed("policy=random", "+env.players=3", name="evaluate"))
