@@ -48,7 +48,7 @@ def _step(task, policy, bootstrap_truncated, params, env_params, current, key):
     key_act, key_env = jax.random.split(key)
     active = task.active(env_state) & jnp.any(observation.legal, axis=-1)
     carry, action, log_prob, value = policy.act(params, carry, observation, reset, key_act)
-    env_state, following, reward, terminated, truncated, info = task.step(
+    following, env_state, reward, terminated, truncated, info = task.step(
         key_env, env_state, action, env_params
     )
     final_value = jnp.zeros_like(value)

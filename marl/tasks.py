@@ -1,50 +1,76 @@
-"""From a vector environment to the functions a learner needs of it."""
+"""From an environment to the functions a learner needs of it."""
+
+from collections.abc import Mapping
 
 import jax.numpy as jnp
 
-from marl.types import Sparse, Task
+from marl.types import Sparse, Task, VectorObservation
 
 
 def make_task(env) -> Task:
     """The task of `alem_env.VectorEnv`, or of another environment of that protocol.
 
-    Others observe a float `vector` of `env.feature_size` numbers and may have
+    Others observe `VectorObservation`s of `env.feature_size` numbers and may have
     `env.active_agents(state)`; without it every agent is always active.
     """
-    is_alem = hasattr(env, "env") and hasattr(env.env, "static")
-    parts = _alem_parts(env) if is_alem else _plain_parts(env)
+    is_alem = hasattr(getattr(env, "env", None), "static")
+    parts = _alem_parts(env.env.static) if is_alem else _plain_parts(env.feature_size)
     return Task(
         num_envs=env.num_envs,
         num_agents=env.num_agents,
         num_actions=env.num_actions,
+        active=getattr(env, "active_agents", _everyone(env)),
         reset=env.reset,
         step=env.step,
         **parts,
     )
 
 
-def _plain_parts(env) -> dict:
-    def everyone(state):
-        return jnp.ones((env.num_envs, env.num_agents), bool)
+def task_for_static(env: Mapping) -> Task:
+    """A task to build a policy's network for, without an environment: it has no `step`.
 
-    return dict(
-        feature_size=env.feature_size,
-        features=lambda observation: observation.vector,
-        active=getattr(env, "active_agents", everyone),
+    Args:
+        env: "num_agents", "num_comm_channels", as in a policy's card.
+    """
+    from alem_env.core.params import StaticParams
+
+    static = StaticParams(num_agents=env["num_agents"], num_comm_channels=env["num_comm_channels"])
+    return Task(
+        num_envs=1,
+        num_agents=static.num_agents,
+        num_actions=static.num_actions,
+        active=_no_environment,
+        reset=_no_environment,
+        step=_no_environment,
+        **_alem_parts(static),
     )
 
 
-def _alem_parts(env) -> dict:
+def _everyone(env):
+    return lambda state: jnp.ones((env.num_envs, env.num_agents), bool)
+
+
+def _no_environment(*_, **__):
+    raise TypeError("this task only has the shapes of an environment")
+
+
+def _plain_parts(feature_size: int) -> dict:
+    return dict(
+        feature_size=feature_size, dense_columns=(), features=lambda observation: observation.vector
+    )
+
+
+def _alem_parts(static) -> dict:
     from alem_env.observe import dense
 
-    static = env.env.static
-
     def features(observation) -> Sparse:
-        indices, values = dense.active_indices(observation, static)
-        return Sparse(indices, values)
+        # Exported policies also act on the published vector.
+        if isinstance(observation, VectorObservation):
+            return observation.vector
+        return Sparse(*dense.embedding_inputs(observation, static))
 
     return dict(
-        feature_size=dense.size(static),
+        feature_size=dense.obs_dim(static),
+        dense_columns=tuple(dense.dense_columns(static).tolist()),
         features=features,
-        active=env.active_agents,
     )

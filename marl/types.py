@@ -51,6 +51,7 @@ class Task(NamedTuple):
     Attributes:
         num_envs, num_agents, num_actions: sizes.
         feature_size: length of the observation vector that `features` stands for.
+        dense_columns: places of `Sparse.dense` in that vector; empty for plain vectors.
         features: observation -> `Sparse` or a float vector (..., feature_size).
         active: (environment state) -> (E, A) bool, agents that are alive, hence act and learn.
         reset, step: as in `VectorEnv`.
@@ -60,6 +61,7 @@ class Task(NamedTuple):
     num_agents: int
     num_actions: int
     feature_size: int
+    dense_columns: tuple[int, ...]
     features: Callable[[HasLegal], Any]
     active: Callable[[PyTree], jax.Array]
     reset: Callable[..., tuple]
@@ -68,10 +70,12 @@ class Task(NamedTuple):
 
 @struct.dataclass
 class Sparse:
-    """A sparse vector a row: x[indices[k]] += values[k]. Surplus entries have value 0."""
+    """A long, nearly empty vector: x[rows[k]] += weights[k], and x[dense_columns] += dense, with
+    `Task.dense_columns`. Rows are for one-hot fields; columns that are rarely 0 are dense."""
 
-    indices: jax.Array  # (..., K) int32
-    values: jax.Array  # (..., K) float32
+    rows: jax.Array  # (..., K) int32; surplus entries have weight 0
+    weights: jax.Array  # (..., K) float32
+    dense: jax.Array  # (..., D) float32
 
 
 @struct.dataclass

@@ -14,6 +14,7 @@ class RecurrentActorCritic(nn.Module):
     """Embedding, GRU, and on its hidden state an actor and a critic."""
 
     feature_size: int
+    dense_columns: tuple[int, ...]
     num_actions: int
     embedding_size: int
     hidden_size: int
@@ -33,7 +34,9 @@ class RecurrentActorCritic(nn.Module):
         Returns:
             (carry, logits (T, ..., num_actions) not yet masked, values (T, ...)).
         """
-        x = Embedding(self.feature_size, self.embedding_size, name="embedding")(features)
+        x = Embedding(self.feature_size, self.embedding_size, self.dense_columns, name="embedding")(
+            features
+        )
         x = activation(self.activation)(x)
         carry, x = GRU(self.hidden_size, name="core")(carry, x, reset)
         logits = ActorHead(self.actor_size, self.num_actions, self.activation, name="actor")(x)

@@ -7,6 +7,7 @@ computed depends on the platform, and is chosen here and nowhere else.
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from marl.types import Sparse
@@ -124,6 +125,7 @@ class Embedding(nn.Module):
 
     feature_size: int
     size: int
+    dense_columns: tuple[int, ...] = ()
 
     @nn.compact
     def __call__(self, features: Sparse | jax.Array) -> jax.Array:
@@ -134,8 +136,9 @@ class Embedding(nn.Module):
         bias = self.param("bias", nn.initializers.zeros, (self.size,))
         if not isinstance(features, Sparse):
             return features @ kernel + bias
-        rows = features.indices.shape[-1]
-        sums = sum_rows(
-            kernel, features.indices.reshape(-1, rows), features.values.reshape(-1, rows)
-        )
-        return sums.reshape(features.indices.shape[:-1] + (self.size,)) + bias
+        columns = np.array(self.dense_columns, np.int32)
+        from_dense = features.dense @ kernel.at[columns].get(mode="promise_in_bounds")
+        count = features.rows.shape[-1]
+        rows, weights = features.rows.reshape(-1, count), features.weights.reshape(-1, count)
+        from_rows = sum_rows(kernel, rows, weights).reshape(from_dense.shape)
+        return from_rows + from_dense + bias

@@ -50,6 +50,7 @@ def make_policy(config: NetworkConfig, task: Task) -> Policy:
     """How a network of this configuration acts in this task, one network for all agents."""
     network = RecurrentActorCritic(
         feature_size=task.feature_size,
+        dense_columns=task.dense_columns,
         num_actions=task.num_actions,
         **dataclasses.asdict(config),
     )
@@ -59,7 +60,8 @@ def make_policy(config: NetworkConfig, task: Task) -> Policy:
 
     def init_params(key):
         # What goes in matters by its shape alone; parameters do not depend on batch sizes.
-        features = Sparse(jnp.zeros((1, 1, 1), jnp.int32), jnp.zeros((1, 1, 1)))
+        row, weight = jnp.zeros((1, 1, 1), jnp.int32), jnp.zeros((1, 1, 1))
+        features = Sparse(row, weight, jnp.zeros((1, 1, len(task.dense_columns))))
         return network.init(key, init_carry((1,)), features, jnp.zeros((1, 1), bool))["params"]
 
     def unroll(params, carry, observation, reset):
