@@ -6,7 +6,6 @@ defense have three channels: physical, fire, ice.
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import struct
 
 from alem_env.core.enums import Achievement, Enchantment, MobClass, MobCoordination, Specialization
@@ -187,7 +186,7 @@ def strike_mobs(
     position: jax.Array,
     same_target: jax.Array,
     can_eat: jax.Array,
-) -> State:
+) -> tuple[State, dict[Achievement, jax.Array]]:
     """Players strike the mobs in front of them, and eat what they killed.
 
     Args:
@@ -196,6 +195,9 @@ def strike_mobs(
         position: (A, 2) int32, the cells in front.
         same_target: (A, A) bool, which agents face the same cell.
         can_eat: (A,) bool, who may eat a passive mob.
+
+    Returns:
+        The state, with the achievements for defeated kinds, and other achievements earned (A,).
     """
     players = state.players
     damage = player_damage(players, state.inventory)
@@ -210,14 +212,11 @@ def strike_mobs(
         Achievement.COORD_ELITE_RANGED_KILL: ranged.killed & ranged.together,
         Achievement.COORD_LARGE_PASSIVE_KILL: passive.killed & passive.together,
     }
-    earned = (
+    defeated = (
         defeats(melee, MobClass.MELEE)
         | defeats(passive, MobClass.PASSIVE) & can_eat[:, None]
         | defeats(ranged, MobClass.RANGED)
     )
-    for achievement, who in {Achievement.COLLECT_FOOD: eats, **kills}.items():
-        earned |= who[:, None] & (np.arange(NUM_ACHIEVEMENTS) == achievement)
-
     elite_melee, elite_ranged, large_passive = (who.any() for who in kills.values())
     counters = state.counters
     counters = counters.replace(
@@ -228,15 +227,16 @@ def strike_mobs(
         elite_successes=counters.elite_successes
         + (melee.together | passive.together | ranged.together).any(),
     )
-    return state.replace(
+    state = state.replace(
         floor=floor,
         players=players.replace(
             food=jnp.where(eats, food, players.food),
             hunger=jnp.where(eats, 0.0, players.hunger),
         ),
         counters=counters,
-        achievements=state.achievements | earned,
+        achievements=state.achievements | defeated,
     )
+    return state, {Achievement.COLLECT_FOOD: eats, **kills}
 
 
 def meet_players(

@@ -57,23 +57,34 @@ def interact(
     block = at(state.floor.block, cell)
     same = same_cell(cell)
     acting = in_bounds(cell) & (actions == Action.DO)
-    state, acting, sync, cleared = _gates(
+    state, acting, sync, cleared, earned = _gates(
         sync_key, state, cell, block, same, acting, params, static
     )
-
-    state = combat.strike_mobs(state, acting, cell, same, can_eat=forages)
+    state, kills = combat.strike_mobs(state, acting, cell, same, can_eat=forages)
     state = combat.meet_players(state, acting, cell, params.friendly_fire)
 
     mines = mining.who_mines(block, acting, state.inventory)
     opens = acting & (block == Block.CHEST)
     eats = acting & (block == Block.RIPE_PLANT)
+    drinks = acting & forages & ((block == Block.WATER) | (block == Block.FOUNTAIN))
+    strikes_boss = acting & (block == Block.NECROMANCER)
+    hurts_boss = strikes_boss & is_boss_vulnerable(state) & is_fighting_boss(state)
+
     state = _change_map(state, cell, block, same, mines, mines | opens | eats, cleared)
     state = _take_sapling(sapling_key, state, acting & (block == Block.GRASS), forages)
     state = _collect(state, block, mines, sync)
     state = _open_chests(chest_key, state, opens, params, static)
-    state = _drink(state, acting & forages & ((block == Block.WATER) | (block == Block.FOUNTAIN)))
+    state = _drink(state, drinks)
     state = _eat_plants(state, eats, cell)
-    return _strike_boss(state, acting & (block == Block.NECROMANCER))
+    state = _hurt_boss(state, hurts_boss)
+    earned |= kills | mining.achievements(block, mines, sync)
+    earned |= {
+        Achievement.COLLECT_DRINK: drinks,
+        Achievement.EAT_PLANT: eats,
+        Achievement.OPEN_CHEST: opens,
+        Achievement.DAMAGE_NECROMANCER: hurts_boss,
+    }
+    return state.replace(achievements=award(state.achievements, earned))
 
 
 def _keys(key: jax.Array, static: StaticParams) -> jax.Array:
@@ -90,15 +101,14 @@ def _gates(key, state, cell, block, same, acting, params, static):
     Construction sites are no business of mining's requirements: acting on them always passes.
 
     Returns:
-        The state, who acts (A,) bool, the `coordination.Sync`, and who (A,) faces a cell whose
-        requirement a completed handover ended.
+        The state, who acts (A,) bool, the `coordination.Sync`, who (A,) faces a cell whose
+        requirement a completed handover ended, and the achievements earned.
     """
-    if not static.coordination_enabled:
-        at_site = (block == Block.CONSTRUCTION_SITE) | (block == Block.CONSTRUCTION_IN_PROGRESS)
-        sync = coordination.no_coordination(acting & ~at_site)
-        return state, acting, sync, jnp.zeros_like(acting)
-
     at_site = (block == Block.CONSTRUCTION_SITE) | (block == Block.CONSTRUCTION_IN_PROGRESS)
+    if not static.coordination_enabled:
+        sync = coordination.no_coordination(acting & ~at_site)
+        return state, acting, sync, jnp.zeros_like(acting), {}
+
     requirement = at(state.floor.requirement, cell).astype(jnp.int32)
     sync = coordination.together(
         rng.uniform(key, acting.shape),
@@ -109,14 +119,11 @@ def _gates(key, state, cell, block, same, acting, params, static):
         params.soft_solo_fail_prob,
     )
     state, completes, passes = handover.hand_over_block(state, sync.succeeds, cell, requirement)
+    state = state.replace(counters=coordination.count(state.counters, sync, requirement))
     earned = coordination.achievements(sync, requirement)
     earned[Achievement.HANDOVER_COMPLETE] = completes
     earned[Achievement.COORD_MINE_HANDOVER] = completes
-    state = state.replace(
-        achievements=award(state.achievements, earned),
-        counters=coordination.count(state.counters, sync, requirement),
-    )
-    return state, passes | (acting & at_site), sync, _anyone(completes, same)
+    return state, passes | (acting & at_site), sync, _anyone(completes, same), earned
 
 
 def _change_map(state, cell, block, same, mines, changes, cleared):
@@ -146,7 +153,6 @@ def _collect(state, block, mines, sync):
     counters = state.counters
     return state.replace(
         inventory=mining.gather(state.inventory, block, mines, sync.yields),
-        achievements=award(state.achievements, mining.achievements(block, mines, sync)),
         counters=counters.replace(
             mine_sync_soft=counters.mine_sync_soft + soft.any(),
             mine_sync_hard=counters.mine_sync_hard + hard.any(),
@@ -169,7 +175,6 @@ def _open_chests(key, state, opens, params, static):
     return state.replace(
         inventory=inventory,
         floor=floor.replace(chest_opened=floor.chest_opened | opens),
-        achievements=award(state.achievements, {Achievement.OPEN_CHEST: opens}),
     )
 
 
@@ -180,8 +185,7 @@ def _drink(state, drinks):
         drink=jnp.where(drinks, drink, players.drink),
         thirst=jnp.where(drinks, 0.0, players.thirst),
     )
-    achievements = award(state.achievements, {Achievement.COLLECT_DRINK: drinks})
-    return state.replace(players=players, achievements=achievements)
+    return state.replace(players=players)
 
 
 def _eat_plants(state, eats, cell):
@@ -196,16 +200,13 @@ def _eat_plants(state, eats, cell):
     return state.replace(
         players=players,
         plants=plants.replace(age=jnp.where(eaten, 0, plants.age)),
-        achievements=award(state.achievements, {Achievement.EAT_PLANT: eats}),
     )
 
 
-def _strike_boss(state, strikes):
-    hurts = strikes & is_boss_vulnerable(state) & is_fighting_boss(state)
+def _hurt_boss(state, hurts):
     return state.replace(
         boss_progress=state.boss_progress + hurts.any(),
         boss_spawn_steps=jnp.where(hurts.any(), BOSS_SPAWN_STEPS, state.boss_spawn_steps),
-        achievements=award(state.achievements, {Achievement.DAMAGE_NECROMANCER: hurts}),
     )
 
 

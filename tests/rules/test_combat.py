@@ -1,0 +1,197 @@
+"""Blows on mobs and on players."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from worlds import MIDDLE, edit, plain_state, run_rule, with_mob
+
+from alem_env.core.enums import Achievement, Enchantment, MobClass, MobCoordination
+from alem_env.core.params import StaticParams
+from alem_env.rules import combat
+from alem_env.rules.common import facing, same_cell
+
+STATIC = StaticParams(num_agents=3)
+WARRIOR, FORAGER, MINER = range(3)
+TARGET = (30, 30)
+EVERYBODY, NOBODY = [True] * 3, [False] * 3
+meet = run_rule(combat.meet_players)
+plain = jax.jit(combat.attack_plain)
+
+
+def _strike(state, attacking, cells, can_eat):
+    return combat.strike_mobs(state, attacking, cells, same_cell(cells), can_eat)
+
+
+_strike = run_rule(_strike)
+
+
+def strike(state, attacking, cells=None, can_eat=NOBODY):
+    cells = jnp.array([TARGET] * 3 if cells is None else cells, jnp.int32)
+    after, earned = _strike(state, jnp.array(attacking), cells, jnp.array(can_eat))
+    return after, {a: who.tolist() for a, who in earned.items() if who.any()}
+
+
+def one_mob(group="melee", slot=4, **fields):
+    return with_mob(plain_state(STATIC), group, slot, TARGET, **fields)
+
+
+def names(state, agent):
+    return [Achievement(int(a)).name for a in np.flatnonzero(state.achievements[agent])]
+
+
+def test_damage_follows_sword_role_attributes_and_enchantment():
+    state = edit(
+        plain_state(STATIC),
+        inventory__sword=np.array([3, 3, 0]),
+        players__strength=np.array([1, 5, 1]),
+        players__intelligence=np.array([5, 1, 1]),
+        players__sword_enchantment=np.array([Enchantment.FIRE, Enchantment.ICE, 0]),
+    )
+    damage = combat.player_damage(state.players, state.inventory)
+    expected = [[10, 5 * 1.2, 0], [10, 0, 2.5], [1, 0, 0]]
+    np.testing.assert_allclose(damage, expected, rtol=1e-6)
+
+
+def test_armour_absorbs_by_piece_and_enchantment():
+    state = edit(
+        plain_state(STATIC),
+        inventory__armour=np.array([[2, 2, 2, 2], [1, 0, 0, 0], [0, 0, 0, 0]]),
+        players__armour_enchantment=np.array([[1, 1, 2, 0], [0, 0, 0, 0], [0, 0, 0, 0]]),
+    )
+    defense = combat.player_defense(state.players, state.inventory)
+    np.testing.assert_allclose(defense, [[0.8, 0.4, 0.2], [0.1, 0, 0], [0, 0, 0]], rtol=1e-6)
+    lost = combat.damage_to_players(jnp.array([2.0, 1.0, 0.0]), defense, jnp.array(True))
+    np.testing.assert_allclose(lost, [1.5, 4.2, 4.5], rtol=1e-6)  # half as much again at the boss
+
+
+def test_a_wounded_mob_lives_and_earns_nothing():
+    after, earned = strike(one_mob(health=5.0), [True, False, False])
+    assert after.floor.melee.health[4] == 3.0 and after.floor.melee.alive[4]
+    assert after.floor.monsters_killed == 0
+    assert not after.achievements.any() and not earned
+
+
+def test_a_kill_is_credited_to_all_who_struck():
+    after, _ = strike(one_mob(health=2.5, kind=1), [True, False, True])
+    assert not after.floor.melee.alive[4] and after.floor.melee.health[4] == -0.5
+    assert after.floor.monsters_killed == 1
+    assert names(after, WARRIOR) == names(after, MINER) == ["DEFEAT_GNOME_WARRIOR"]
+    assert names(after, FORAGER) == []
+
+
+@pytest.mark.parametrize("fields", [dict(alive=False), dict()])
+def test_nothing_happens_beside_a_mob_or_to_a_dead_one(fields):
+    cells = None if fields else [[10, 10]] * 3
+    before = one_mob(**fields)
+    after, earned = strike(before, EVERYBODY, cells)
+    assert (after.floor.melee.health == before.floor.melee.health).all()
+    assert not earned and after.floor.monsters_killed == 0
+
+
+def test_mobs_resist_by_kind():
+    after, _ = strike(one_mob("ranged", 0, kind=6, health=16.0), [True, False, False])
+    np.testing.assert_allclose(after.floor.ranged.health[0], 16 - 0.2, rtol=1e-6)
+
+
+def test_foragers_alone_eat_what_they_kill():
+    state = edit(one_mob("passive", health=1.0), players__hunger=5.0, players__food=3)
+    after, earned = strike(state, [False, True, True], can_eat=[False, True, False])
+    assert after.players.food.tolist() == [3, 9, 3]
+    assert after.players.hunger.tolist() == [5.0, 0.0, 5.0]
+    assert earned == {Achievement.COLLECT_FOOD: [False, True, False]}
+    assert names(after, FORAGER) == ["EAT_COW"] and names(after, MINER) == []
+    assert after.floor.monsters_killed == 0
+
+
+def test_food_is_capped():
+    state = edit(one_mob("passive", health=1.0), players__food=np.array([0, 25, 0]))
+    after, _ = strike(state, [False, True, False], can_eat=EVERYBODY)
+    assert after.players.food.tolist() == [0, 27, 0]
+
+
+SOFT = dict(coordination=MobCoordination.SOFT, agents_required=2, health=20.0)
+HARD = dict(coordination=MobCoordination.HARD, agents_required=2, health=20.0)
+
+
+@pytest.mark.parametrize(
+    "elite, attacking, left",
+    [
+        (SOFT, [True, False, False], 20 - 2 * 0.5),
+        (SOFT, [True, True, False], 20 - 2 * 3),
+        (HARD, [True, False, False], 20),
+        (HARD, [True, False, True], 20 - 3 * 3),
+        ({**HARD, "agents_required": 3}, [True, True, False], 20),
+        ({**HARD, "agents_required": 3}, EVERYBODY, 20 - 3 * 4),
+    ],
+)
+def test_elites_ask_for_company(elite, attacking, left):
+    after, _ = strike(one_mob(**elite), attacking)
+    assert after.floor.melee.health[4] == left
+    assert after.counters.elite_attempts == 1
+    assert after.counters.elite_successes == int(sum(attacking) >= elite["agents_required"])
+
+
+def test_company_elsewhere_does_not_count():
+    cells = [TARGET, (10, 10), (10, 10)]
+    after, _ = strike(one_mob(**HARD), EVERYBODY, cells)
+    assert after.floor.melee.health[4] == 20 and after.counters.elite_successes == 0
+
+
+def test_coordinated_elite_kills_are_noted():
+    after, earned = strike(one_mob("ranged", 0, **{**HARD, "health": 5.0}), [True, False, True])
+    assert earned == {Achievement.COORD_ELITE_RANGED_KILL: [True, False, True]}
+    assert after.counters.elite_ranged_kills == 1 and after.counters.elite_melee_kills == 0
+
+
+def test_large_passives_feed_more_when_hunted_together():
+    state = edit(one_mob("passive", **{**SOFT, "health": 1.0}), players__food=0)
+    after, earned = strike(state, [True, True, False], can_eat=[False, True, False])
+    assert after.players.food.tolist() == [0, 12, 0]
+    assert earned[Achievement.COORD_LARGE_PASSIVE_KILL] == [True, True, False]
+    assert after.counters.large_passive_kills == 1
+
+
+def test_projectiles_ignore_elites_demands():
+    floor = one_mob(**HARD).floor
+    after, blows = plain(floor, jnp.array([True]), jnp.array([TARGET]), jnp.array([[30.0, 0, 0]]))
+    assert blows[MobClass.MELEE].hit.tolist() == blows[MobClass.MELEE].killed.tolist() == [True]
+    assert after.monsters_killed == 1
+    earned = combat.defeats(blows[MobClass.MELEE], MobClass.MELEE)
+    assert np.flatnonzero(earned[0]).tolist() == [Achievement.DEFEAT_ZOMBIE]
+    assert not blows[MobClass.RANGED].hit.any()
+
+
+def team(**edits):
+    """The warrior faces the forager, who faces the miner."""
+    return edit(plain_state(STATIC), players__direction=np.array([2, 2, 4]), **edits)
+
+
+def test_friends_in_front_are_hurt():
+    state = team(players__sleeping=np.array([False, True, False]))
+    after = meet(state, jnp.array([True, True, False]), facing(state.players), True)
+    assert after.players.health.tolist() == [9.0, 9 - 2 * 3.5, 8.0]
+    assert after.counters.friendly_fire_damage.tolist() == [7.0, 1.0, 0.0]
+
+
+def test_friendly_fire_can_be_off():
+    state = team()
+    after = meet(state, jnp.array(EVERYBODY), facing(state.players), False)
+    assert after.players.health.tolist() == [9.0, 9.0, 9.0]
+    assert not after.counters.friendly_fire_damage.any()
+
+
+def test_friends_who_are_down_are_revived():
+    state = team(
+        players__alive=np.array([True, False, True]), players__health=np.array([9.0, -2.0, 9.0])
+    )
+    after = meet(state, jnp.array([True, False, False]), facing(state.players), True)
+    assert after.players.health.tolist() == [9.0, 1.0, 9.0]
+    assert after.counters.revives == 1
+
+
+def test_nobody_in_front_nothing_happens():
+    state = plain_state(STATIC)
+    assert (facing(state.players)[:, 0] == MIDDLE + 1).all()
+    after = meet(state, jnp.array(EVERYBODY), facing(state.players), True)
+    assert after.players.health.tolist() == [9.0] * 3 and after.counters.revives == 0
