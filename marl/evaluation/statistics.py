@@ -128,16 +128,16 @@ def _means_of_draws(values, runs, worlds) -> np.ndarray:
     if runs is None:
         return values.mean(0)[worlds].mean(1)
     # A draw is a table of counts, so its mean is run counts x values x world counts.
-    run_share = _shares(runs, values.shape[0])
-    world_share = _shares(worlds, values.shape[1])
-    return np.einsum("br,rw,bw->b", run_share, values, world_share, optimize=True)
+    run_counts, world_counts = _counts(runs, values.shape[0]), _counts(worlds, values.shape[1])
+    sums = np.einsum("br,rw,bw->b", run_counts, values, world_counts, optimize=True)
+    return sums / (runs.shape[1] * worlds.shape[1])
 
 
-def _shares(draws: np.ndarray, size: int) -> np.ndarray:
-    """(B, n) picks -> (B, size) share of each index."""
-    shares = np.zeros((len(draws), size))
-    np.add.at(shares, (np.arange(len(draws))[:, None], draws), 1.0 / draws.shape[1])
-    return shares
+def _counts(draws: np.ndarray, size: int) -> np.ndarray:
+    """(B, n) picks -> (B, size) how often each index was picked."""
+    counts = np.zeros((len(draws), size))
+    np.add.at(counts, (np.arange(len(draws))[:, None], draws), 1.0)
+    return counts
 
 
 def _interval(values: np.ndarray, means: np.ndarray, level: float) -> Interval:

@@ -170,6 +170,13 @@ def _plain(leaf: object) -> object:
     return jax.random.key_data(leaf) if _is_key(leaf) else leaf
 
 
+def _generator(leaf: object) -> str:
+    """Name of the generator of a typed key, or of its shape."""
+    found = []
+    jax.eval_shape(lambda key: found.append(jax.random.key_impl(key)), leaf)
+    return found[0]
+
+
 def _read(folder: Path, manifest: dict, template: object) -> object:
     leaves, tree = jax.tree_util.tree_flatten_with_path(template)
     shapes = {_name(p): jax.eval_shape(_plain, leaf) for p, leaf in leaves}
@@ -182,7 +189,7 @@ def _read(folder: Path, manifest: dict, template: object) -> object:
         value = stored[name] if shapes[name].size else np.zeros(shapes[name].shape)
         value = jnp.asarray(np.asarray(value, shapes[name].dtype))
         if _is_key(leaf):
-            value = jax.random.wrap_key_data(value, impl=jax.random.key_impl(leaf))
+            value = jax.random.wrap_key_data(value, impl=_generator(leaf))
         restored.append(value)
     return jax.tree.unflatten(tree, restored)
 
@@ -190,7 +197,7 @@ def _read(folder: Path, manifest: dict, template: object) -> object:
 def _check_leaves(folder: Path, found: dict, expected: dict) -> None:
     for name in dict.fromkeys([*expected, *found]):
         want = expected.get(name)
-        want = want and [list(want.shape), str(want.dtype)]
+        want = None if want is None else [list(want.shape), str(want.dtype)]
         if found.get(name) != want:
             has, wanted = _describe(found.get(name)), _describe(want)
             raise CheckpointError(

@@ -1,0 +1,129 @@
+"""The protocol: each world once, and the same however worlds are grouped."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from toys import ToyWorld, toy_policy
+
+from marl.evaluation.protocol import BEHAVIOURS, Evaluator, Interrupted
+from marl.evaluation.report import format_report, make_report
+
+WIDTH = 4
+SEEDS = range(9999, 10_010)  # 11 worlds: two full groups and a short one
+PARAMS = jnp.float32(1.0)
+
+
+@pytest.fixture(scope="module")
+def evaluator():
+    return Evaluator(ToyWorld(), jnp.float32(2.0), toy_policy(), ToyWorld.outcome, width=WIDTH)
+
+
+def rows(results):
+    return {
+        int(s): (
+            int(results.length[i]), float(results.team_return[i]), bool(results.capped[i]),
+            results.achievements[i].tobytes(), float(results.scores["extra"][i]),
+        )
+        for i, s in enumerate(results.seeds)
+    }  # fmt: skip
+
+
+def test_each_world_is_played_once_to_its_end(evaluator):
+    results = evaluator.play(PARAMS, SEEDS)
+    assert results.seeds.tolist() == list(SEEDS)
+    lengths = 5 + np.array(SEEDS) % 7
+    assert results.length.tolist() == lengths.tolist()
+    assert not results.capped.any()
+    # Greedy plays 0, 1, 2, 0, ... for both agents, each paid 2 a unit.
+    expected = [2 * 2 * sum(t % 3 for t in range(n)) for n in lengths]
+    assert results.team_return.tolist() == expected
+
+
+@pytest.mark.parametrize("behaviour", BEHAVIOURS)
+def test_results_do_not_depend_on_grouping_or_order(evaluator, behaviour):
+    together = rows(evaluator.play(PARAMS, SEEDS, behaviour=behaviour))
+    shuffled = list(np.random.default_rng(0).permutation(list(SEEDS)))
+    assert rows(evaluator.play(PARAMS, shuffled, behaviour=behaviour)) == together
+    for seed in (9999, 10_003, 10_009):
+        alone = rows(evaluator.play(PARAMS, [seed], behaviour=behaviour))
+        assert alone[seed] == together[seed]
+
+
+def test_twice_the_same(evaluator):
+    first = rows(evaluator.play(PARAMS, SEEDS, behaviour="sampled"))
+    assert rows(evaluator.play(PARAMS, SEEDS, behaviour="sampled")) == first
+
+
+def test_step_keys_are_those_of_the_protocol(evaluator):
+    """`paid` collects uniform(fold_in(key(s), t)) for both agents, beside the actions."""
+    results = evaluator.play(PARAMS, [10_003])
+    key, length = jax.random.key(10_003), int(results.length[0])
+    noise = sum(float(jax.random.uniform(jax.random.fold_in(key, t))) for t in range(length))
+    actions = sum(t % 3 for t in range(length))
+    assert results.scores["extra"][0] == pytest.approx(2 * (noise + actions), rel=1e-5)
+
+
+def test_worlds_that_meet_the_limit_count_and_are_flagged(evaluator):
+    results = evaluator.play(PARAMS, SEEDS, max_steps=8)
+    lengths = 5 + np.array(SEEDS) % 7
+    assert results.length.tolist() == np.minimum(lengths, 8).tolist()
+    assert results.capped.tolist() == (lengths > 8).tolist()
+
+
+def test_sampled_and_random_play_are_legal_and_differ(evaluator):
+    greedy, sampled, random = (
+        evaluator.play(PARAMS, SEEDS, behaviour=b).team_return for b in BEHAVIOURS
+    )
+    assert len({tuple(greedy), tuple(sampled), tuple(random)}) == 3
+    most = 2 * 2 * 2 * (5 + np.array(SEEDS) % 7)  # action 3 is illegal: 2 at most
+    assert (random <= most).all() and (sampled <= most).all()
+
+
+def test_one_program_for_all_behaviours_and_limits(evaluator):
+    before = evaluator._advance._cache_size()
+    for behaviour in BEHAVIOURS:
+        evaluator.play(PARAMS, [1, 2], behaviour=behaviour, max_steps=7)
+    assert evaluator._advance._cache_size() == before == 1
+
+
+def test_random_play_needs_no_policy(evaluator):
+    alone = Evaluator(ToyWorld(), jnp.float32(2.0), None, ToyWorld.outcome, width=WIDTH)
+    assert rows(alone.play(None, SEEDS, behaviour="random")) == rows(
+        evaluator.play(PARAMS, SEEDS, behaviour="random")
+    )
+    with pytest.raises(ValueError, match="needs a policy"):
+        alone.play(None, SEEDS, behaviour="greedy")
+
+
+def test_stops_when_asked(evaluator):
+    with pytest.raises(Interrupted):
+        evaluator.play(PARAMS, SEEDS, should_stop=lambda: True)
+
+
+@pytest.fixture(scope="module")
+def report(evaluator):
+    results = {b: evaluator.play(PARAMS, SEEDS, behaviour=b, max_steps=8) for b in BEHAVIOURS}
+    world = dict(difficulty="hard", rules_version="0.2.1", num_agents=2, num_comm_channels=0)
+    return make_report(results, label="toy", world=world, max_steps=8, facts={"seed": 0})
+
+
+def test_report_counts_a_team_s_unlocks_once_and_in_percent(report):
+    greedy = report["results"]["greedy"]
+    even = sum(s % 2 == 0 for s in SEEDS) / len(SEEDS)
+    assert list(greedy["achievements"].values()) == [pytest.approx(even)]
+    mean = np.mean([w["base"] for w in greedy["worlds"]])
+    assert greedy["base"]["mean"] == pytest.approx(mean)
+    assert greedy["base"]["given"] == "given this run"
+    assert greedy["capped_worlds"] == sum(w["capped"] for w in greedy["worlds"]) > 0
+    assert len(greedy["worlds"]) == len(SEEDS)
+    assert not report["protocol"]["is_whole_protocol"]
+
+
+def test_table_says_what_it_is(report):
+    table = format_report(report)
+    for part in (
+        "REDUCED protocol", "worlds 9999 to 10009", "at most 8 steps", "toy, greedy",
+        "toy, sampled", "random legal", "given this run", "published", "step limit",
+    ):  # fmt: skip
+        assert part in table, part
