@@ -1,0 +1,53 @@
+"""A uniform choice among the valid cells of a plane, as `jax.random.choice(p=...)` draws it.
+
+That function sums float probabilities 1/n and looks the draw up in the sums. In exact arithmetic
+the result is the cell of rank `ceil(n (1 - draw))`; the rounded sums pick another one where
+`n (1 - draw)` is very close to a whole number.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+# Largest error of the rounded sums, relative to the number of valid cells.
+TOLERANCE = np.float32(1.0e-6)
+
+
+def rank(total: jax.Array, number: jax.Array) -> jax.Array:
+    """Which of `total` valid cells a draw in [0, 1) picks, 1 to `total`; 0 if there is none."""
+    return jnp.ceil(_position(total, number)).astype(jnp.int32)
+
+
+def is_doubtful(total: jax.Array, number: jax.Array) -> jax.Array:
+    """Whether rounding could make another cell the result than the one of `rank`."""
+    position = _position(total, number)
+    return jnp.abs(position - jnp.round(position)) <= TOLERANCE * total.astype(jnp.float32)
+
+
+def choose_by_float_sums(valid: jax.Array, number: jax.Array) -> jax.Array:
+    """Index that a draw picks among the true entries of (n,), through sums of probabilities."""
+    probability = valid / valid.sum()
+    sums = lax.associative_scan(jnp.add, probability)
+    return jnp.searchsorted(sums, sums[-1] * (1 - number))
+
+
+def select_bit(low: jax.Array, high: jax.Array, rank: jax.Array, half: int) -> jax.Array:
+    """Position of the set bit of a rank (1 for the lowest) in two words of `half` bits each."""
+    in_low = lax.population_count(low).astype(jnp.int32)
+    beyond = rank > in_low
+    word = jnp.where(beyond, high, low)
+    rank = jnp.where(beyond, rank - in_low, rank)
+    position = jnp.zeros_like(rank)
+    for step in (16, 8, 4, 2, 1):
+        below = word & np.uint32((1 << step) - 1)
+        count = lax.population_count(below).astype(jnp.int32)
+        skip = rank > count
+        word = jnp.where(skip, word >> np.uint32(step), below)
+        rank = jnp.where(skip, rank - count, rank)
+        position = position + jnp.where(skip, step, 0)
+    return position + jnp.where(beyond, half, 0)
+
+
+def _position(total: jax.Array, number: jax.Array) -> jax.Array:
+    return total.astype(jnp.float32) * (1.0 - number)

@@ -1,0 +1,267 @@
+"""New mobs appear around the team.
+
+A class at a time (passive, melee, ranged), at most one mob each: its cell is drawn uniformly among
+the floor's valid cells. These are counted in integers: a row first, then the cell in it. The
+benchmark sums float probabilities instead, which picks a neighbouring cell about once in 100,000
+draws; `core.masked_choice` repeats that sum where a draw is too close to tell.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import struct
+
+from alem_env.core import masked_choice, rng
+from alem_env.core.batch import when_any
+from alem_env.core.enums import Block, MobClass
+from alem_env.core.params import EnvParams, StaticParams
+from alem_env.core.state import Floor, Mobs, Players, State
+from alem_env.core.tables import (
+    DUNGEON_FLOORS,
+    FLOOR_MOB_KIND,
+    FLOOR_SPAWN_CHANCE,
+    MAP_SIZE,
+    MOB_HEALTH,
+    MONSTERS_TO_CLEAR_FLOOR,
+)
+from alem_env.rules.common import at, in_bounds, is_fighting_boss
+
+# distances from the nearest player alive, squared
+PASSIVE_BEYOND = 3**2
+MONSTERS_BEYOND = 9**2
+BOSS_WAVE_WITHIN = 6**2
+SWIMMING_KIND = 5  # of ranged mobs
+BOSS_WAVE_FACTOR = 1000
+_FAR_AWAY = np.int16(MAP_SIZE[0] ** 2 + MAP_SIZE[1] ** 2)  # no player alive
+_FIELDS = {MobClass.PASSIVE: "passive", MobClass.MELEE: "melee", MobClass.RANGED: "ranged"}
+
+
+@struct.dataclass
+class Taken:
+    """Cells on which nothing may appear, none of them twice."""
+
+    row: jax.Array  # (n,) int32
+    column: jax.Array  # (n,) int32
+    counts: jax.Array  # (n,) bool, False for entries to ignore
+
+
+def spawn_mobs(key: jax.Array, state: State, params: EnvParams, static: StaticParams) -> State:
+    """At most one new mob of each class; later ones keep off the cells of earlier ones.
+
+    Args:
+        key: (2,) uint32.
+        state: the world.
+        params: `mob_despawn_distance`, `mob_health_multiplier`.
+        static: numbers of slots.
+    """
+    numbers = rng.uniform_each(rng.chain(key, 2 * len(_FIELDS))[1])
+    boss = is_fighting_boss(state)
+    kinds = _kinds(state, boss)
+    wanted = _wanted(state, boss, numbers[::2], static)
+    plane = valid_cells(state, kinds[MobClass.RANGED], boss, params)
+    taken = [_taken(state.floor, state.players)]
+    cumulative = _cumulative_counts(plane, taken[0])
+
+    floor = state.floor
+    for mob_class, field in _FIELDS.items():
+        counts = cumulative[mob_class]
+        for cell in taken[1:]:
+            was_valid = cell.counts & _has(at(plane, _cells(cell)), mob_class)
+            counts = counts - (was_valid & (np.arange(MAP_SIZE[0]) >= cell.row))
+        number = numbers[2 * mob_class + 1]
+        appears = wanted[mob_class] & (counts[-1] > 0)
+        row, column = _choose(plane, mob_class, counts, taken, number, appears)
+        taken.append(Taken(row[None], column[None], appears[None]))
+        health = jnp.asarray(MOB_HEALTH)[kinds[mob_class], int(mob_class)]
+        mobs = _fill_slot(
+            getattr(floor, field),
+            appears,
+            jnp.stack([row, column]),
+            health * params.mob_health_multiplier,
+            kinds[mob_class],
+        )
+        floor = floor.replace(**{field: mobs})
+    return state.replace(floor=floor)
+
+
+def valid_cells(
+    state: State, ranged_kind: jax.Array, boss: jax.Array, params: EnvParams
+) -> jax.Array:
+    """Where mobs may appear, were no cell taken: (48, 48) uint8, bit k for MobClass k."""
+    block = state.floor.block
+    distance = _squared_distance(state.players)
+    land = (block == Block.GRASS) | (block == Block.PATH)
+    land |= (block == Block.FIRE_GRASS) | (block == Block.ICE_GRASS)
+    grave = (block >= Block.GRAVE) & (block <= Block.GRAVE3)
+    despawn = params.mob_despawn_distance
+    within = distance < jnp.minimum(despawn * despawn, _FAR_AWAY + 1).astype(jnp.int16)
+
+    melee_ground = jnp.where(boss, grave, land)
+    swims = (ranged_kind == SWIMMING_KIND) & ~boss
+    ranged_ground = jnp.where(swims, block == Block.WATER, melee_ground)
+    monsters = jnp.where(boss, distance <= BOSS_WAVE_WITHIN, distance > MONSTERS_BEYOND) & within
+    passive = land & (distance > PASSIVE_BEYOND) & within
+    return (
+        passive.astype(jnp.uint8)
+        | (melee_ground & monsters).astype(jnp.uint8) << np.uint8(MobClass.MELEE)
+        | (ranged_ground & monsters).astype(jnp.uint8) << np.uint8(MobClass.RANGED)
+    )
+
+
+def _squared_distance(players: Players) -> jax.Array:
+    """(48, 48) int16: from each cell to the nearest player alive."""
+    nearest = jnp.full(MAP_SIZE, _FAR_AWAY, jnp.int16)
+    for agent in range(players.alive.shape[0]):
+        row, column = players.position[agent]
+        rows = (np.arange(MAP_SIZE[0]) - row).astype(jnp.int16) ** 2
+        columns = (np.arange(MAP_SIZE[1]) - column).astype(jnp.int16) ** 2
+        rows = jnp.where(players.alive[agent], rows, _FAR_AWAY)
+        nearest = jnp.minimum(nearest, rows[:, None] + columns[None, :])
+    return nearest
+
+
+def _kinds(state: State, boss: jax.Array) -> dict[MobClass, jax.Array]:
+    """The kind of each class that lives here; around the boss, of the floor he is at."""
+    table = jnp.asarray(FLOOR_MOB_KIND)
+    monsters = table[jnp.where(boss, state.boss_progress, state.floor_index)]
+    return {
+        MobClass.PASSIVE: table[state.floor_index, int(MobClass.PASSIVE)],
+        MobClass.MELEE: monsters[int(MobClass.MELEE)],
+        MobClass.RANGED: monsters[int(MobClass.RANGED)],
+    }
+
+
+def _wanted(
+    state: State, boss: jax.Array, numbers: jax.Array, static: StaticParams
+) -> dict[MobClass, jax.Array]:
+    """Which classes get a mob if a cell is found: a slot is free, and a number of (3,) says so."""
+    floor = state.floor
+    chance = jnp.asarray(FLOOR_SPAWN_CHANCE * np.float32(static.num_agents))[state.floor_index]
+    factor = 1 + 2 * (floor.monsters_killed < MONSTERS_TO_CLEAR_FLOOR)
+    factor *= jnp.where(boss, (state.boss_spawn_steps >= 1) * BOSS_WAVE_FACTOR, 1)
+    melee_chance = chance[1] + chance[3] * jnp.square(1 - state.light_level)
+
+    in_dungeon = jnp.isin(state.floor_index, np.array(DUNGEON_FLOORS))
+    crowd = jnp.where(in_dungeon, 1, static.num_agents)
+    room = {
+        MobClass.PASSIVE: floor.passive.alive.sum() < static.max_passive_mobs,
+        MobClass.MELEE: floor.melee.alive.sum() < static.melee_mobs_per_agent * crowd,
+        MobClass.RANGED: floor.ranged.alive.sum() < static.ranged_mobs_per_agent * crowd,
+    }
+    lucky = {
+        MobClass.PASSIVE: (numbers[0] < chance[0]) & ~boss,
+        MobClass.MELEE: numbers[1] < melee_chance * factor,
+        MobClass.RANGED: numbers[2] < chance[2] * factor,
+    }
+    return {mob_class: room[mob_class] & lucky[mob_class] for mob_class in room}
+
+
+def _taken(floor: Floor, players: Players) -> Taken:
+    """Cells of live mobs and of all players, dead or alive."""
+    groups = (floor.melee, floor.passive, floor.ranged)
+    mobs = jnp.concatenate([mobs.position for mobs in groups])
+    alive = jnp.concatenate([mobs.alive for mobs in groups])
+    standing = jnp.where(
+        players.position < 0, players.position + jnp.asarray(MAP_SIZE), players.position
+    )
+    on_mob = ((standing[:, None] == mobs[None]).all(-1) & alive).any(axis=1)
+    same = (standing[:, None] == standing[None]).all(-1)
+    repeated = (same & np.tri(len(standing), k=-1, dtype=bool)).any(axis=1)
+    cell = jnp.concatenate([mobs, standing])
+    counts = jnp.concatenate([alive, in_bounds(standing) & ~on_mob & ~repeated])
+    return Taken(row=cell[:, 0], column=cell[:, 1], counts=counts)
+
+
+def _cumulative_counts(plane: jax.Array, taken: Taken) -> jax.Array:
+    """(3, 48) int32: valid cells of each class that are not taken, up to and with each row.
+
+    The counts of the three classes share a word, ten bits each.
+    """
+    lost = jnp.where(taken.counts, _spread(at(plane, _cells(taken))), 0)
+    rows = np.arange(MAP_SIZE[0])
+    counts = _spread(plane).sum(axis=1, dtype=jnp.int32)
+    counts -= jnp.where(taken.row == rows[:, None], lost, 0).sum(axis=1, dtype=jnp.int32)
+    shifts = np.array([0, 10, 20], np.int32)
+    return jnp.cumsum((counts >> shifts[:, None]) & 1023, axis=1)
+
+
+def _choose(
+    plane: jax.Array,
+    mob_class: MobClass,
+    counts: jax.Array,
+    taken: list[Taken],
+    number: jax.Array,
+    appears: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """Row and column of a uniformly drawn valid cell.
+
+    Args:
+        plane: (48, 48) uint8 of `valid_cells`.
+        mob_class: its bit.
+        counts: (48,) int32, valid cells up to each row.
+        taken: cells to leave out.
+        number: () float32 in [0, 1), the draw.
+        appears: () bool, whether the result will be used.
+    """
+    total = counts[-1]
+    rank = masked_choice.rank(total, number)  # 1 to total
+    row = (counts < rank).sum(dtype=jnp.int32)
+    row = jnp.minimum(row, MAP_SIZE[0] - 1)
+    rank_in_row = rank - jnp.where(counts < rank, counts, 0).max()
+    half = MAP_SIZE[1] // 2
+    bit = np.uint32(1) << (np.arange(MAP_SIZE[1]) % half).astype(np.uint32)
+    valid = jnp.where(_has(plane[row], mob_class), bit, np.uint32(0)).reshape(2, half).sum(axis=1)
+    for cells in taken:
+        here = cells.counts & (cells.row == row)
+        mask = jnp.where(
+            here, np.uint32(1) << (cells.column % half).astype(jnp.uint32), np.uint32(0)
+        )
+        side = cells.column >= half
+        hidden = [jnp.where(side, 0, mask).sum(), jnp.where(side, mask, 0).sum()]
+        valid = valid & ~jnp.stack(hidden)
+    column = masked_choice.select_bit(valid[0], valid[1], rank_in_row, half)
+    cell = row * MAP_SIZE[1] + column
+
+    def exact(cell, plane, taken):
+        mask = _has(plane, mob_class)
+        for cells in taken:
+            here = jnp.where(cells.counts[:, None], _cells(cells), jnp.asarray(MAP_SIZE))
+            mask = mask.at[here[:, 0], here[:, 1]].set(False)
+        return masked_choice.choose_by_float_sums(mask.reshape(-1), number).astype(cell.dtype)
+
+    doubtful = appears & masked_choice.is_doubtful(total, number)
+    cell = when_any(doubtful, exact, cell, plane, taken)
+    return cell // MAP_SIZE[1], cell % MAP_SIZE[1]
+
+
+def _fill_slot(
+    mobs: Mobs, appears: jax.Array, position: jax.Array, health: jax.Array, kind: jax.Array
+) -> Mobs:
+    """A new mob in the first free slot. Its kind is written even if nothing appears, as published;
+    with all slots full, to slot 0.
+    """
+    slots = mobs.alive.shape[0]
+    free_before = (np.tri(slots, k=-1, dtype=bool) & ~mobs.alive).any(axis=1)
+    full = mobs.alive.all()
+    slot = jnp.where(full, np.arange(slots) == 0, ~mobs.alive & ~free_before)
+    new = slot & appears
+    return mobs.replace(
+        position=jnp.where(new[:, None], position, mobs.position),
+        health=jnp.where(new, health, mobs.health),
+        alive=mobs.alive | new,
+        kind=jnp.where(slot, kind, mobs.kind),
+    )
+
+
+def _cells(taken: Taken) -> jax.Array:
+    return jnp.stack([taken.row, taken.column], axis=-1)
+
+
+def _has(bits: jax.Array, mob_class: MobClass) -> jax.Array:
+    return (bits >> np.uint8(mob_class)) & 1 == 1
+
+
+def _spread(bits: jax.Array) -> jax.Array:
+    """Three bits as three counts of ten bits in one word."""
+    bits = bits.astype(jnp.int32)
+    return (bits & 1) | (bits & 2) << 9 | (bits & 4) << 18
