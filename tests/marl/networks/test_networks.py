@@ -1,0 +1,130 @@
+"""The first layer equals Dense, the core equals flax's GRU, the whole has the published size."""
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from marl.networks import embedding
+from marl.networks.actor_critic import RecurrentActorCritic
+from marl.networks.factory import PUBLISHED, NetworkConfig, make_policy
+from marl.networks.recurrent import GRU
+from marl.tasks import task_for_static
+from marl.types import Sparse
+
+FEATURES, COLUMNS, ROWS = 40, (3, 17, 39), 11
+
+
+@pytest.fixture(scope="module")
+def sparse_and_dense():
+    """Sparse observations (5, 2), with doubled rows and surplus entries, and what they mean."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, FEATURES, (5, 2, ROWS))
+    rows[..., 1] = rows[..., 0]
+    weights = np.where(rng.random(rows.shape) < 0.7, 1.0, rng.normal(size=rows.shape))
+    weights[..., -2:], rows[..., -2:] = 0.0, 0
+    dense = rng.normal(size=(5, 2, len(COLUMNS)))
+    vector = np.zeros((5, 2, FEATURES))
+    for place in np.ndindex(5, 2):
+        np.add.at(vector[place], rows[place], weights[place])
+        vector[place][list(COLUMNS)] += dense[place]
+    arrays = (jnp.asarray(x, jnp.float32) for x in (weights, dense, vector))
+    weights, dense, vector = arrays
+    return Sparse(jnp.asarray(rows, jnp.int32), weights, dense), vector
+
+
+def test_embedding_is_a_dense_layer_forward_and_backward(sparse_and_dense):
+    sparse, vector = sparse_and_dense
+    layer, dense = embedding.Embedding(FEATURES, 8, COLUMNS), nn.Dense(8)
+    params = layer.init(jax.random.key(0), sparse)
+    params = jax.tree.map(lambda p: p + 0.1, params)  # biases that count
+    probe = jax.random.normal(jax.random.key(1), (5, 2, 8))
+
+    def value(p, apply, x):
+        return jnp.sum(jnp.sin(apply(p, x)) * probe)
+
+    np.testing.assert_allclose(layer.apply(params, sparse), dense.apply(params, vector), atol=1e-5)
+    np.testing.assert_allclose(layer.apply(params, vector), dense.apply(params, vector), atol=1e-5)
+    ours = jax.grad(value)(params, layer.apply, sparse)
+    theirs = jax.grad(value)(params, dense.apply, vector)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), ours, theirs)
+
+
+def test_formulation_for_accelerators_is_the_same_function(sparse_and_dense, monkeypatch):
+    monkeypatch.setattr(embedding, "_ROWS_EXPANDED", 4)  # several blocks, the last one not full
+    sparse, _ = sparse_and_dense
+    rows, weights = sparse.rows.reshape(10, ROWS), sparse.weights.reshape(10, ROWS)
+    kernel = jax.random.normal(jax.random.key(0), (FEATURES, 8))
+    gradient = jax.random.normal(jax.random.key(1), (10, 8))
+    np.testing.assert_allclose(
+        embedding._sum_rows_by_product(kernel, rows, weights),
+        embedding._sum_rows_by_turns(kernel, rows, weights),
+        atol=1e-5,
+    )
+    zeros = jnp.zeros_like(kernel)
+    np.testing.assert_allclose(
+        embedding._scatter_by_product(zeros, gradient, rows, weights),
+        embedding._scatter_by_turns(zeros, gradient, rows, weights),
+        atol=1e-5,
+    )
+
+
+def test_gru_is_flax_gru_with_resets():
+    size, width, steps = 6, 4, 5
+    inputs = jax.random.normal(jax.random.key(0), (steps, 3, width))
+    reset = jnp.array([[0, 0, 1], [0, 0, 0], [1, 0, 0], [0, 0, 0], [0, 1, 1]], bool)
+    carry = jax.random.normal(jax.random.key(1), (3, size))
+    params = GRU(size).init(jax.random.key(2), carry, inputs, reset)["params"]
+    params = jax.tree.map(lambda p: p + 0.05, params)
+
+    def gate(kernel, k):
+        return kernel[..., k * size : (k + 1) * size]
+
+    cell = {"hn": {"kernel": gate(params["hidden_kernel"], 2), "bias": params["hidden_bias"]}}
+    for k, name in enumerate("rzn"):
+        cell[f"i{name}"] = {
+            "kernel": gate(params["input_kernel"], k),
+            "bias": gate(params["input_bias"], k),
+        }
+        if name != "n":
+            cell[f"h{name}"] = {"kernel": gate(params["hidden_kernel"], k)}
+    last, states = GRU(size).apply({"params": params}, carry, inputs, reset)
+    hidden = carry
+    for t in range(steps):
+        hidden = jnp.where(reset[t][:, None], 0.0, hidden)
+        hidden, _ = nn.GRUCell(size).apply({"params": cell}, hidden, inputs[t])
+        np.testing.assert_allclose(states[t], hidden, atol=1e-5)
+    np.testing.assert_allclose(last, hidden, atol=1e-5)
+
+
+def test_published_network_has_the_published_size():
+    task = task_for_static({"num_agents": 3, "num_comm_channels": 4})
+    assert (task.feature_size, task.num_actions) == (9730, 60)
+    params = jax.eval_shape(make_policy(PUBLISHED, task).init_params, jax.random.key(0))
+    assert sum(leaf.size for leaf in jax.tree.leaves(params)) == 2_589_885
+
+
+def test_initial_scales():
+    network = RecurrentActorCritic(30, (), 5, 16, 12, 10, 8, "tanh")
+    params = network.init(
+        jax.random.key(0), jnp.zeros((1, 12)), jnp.zeros((1, 1, 30)), jnp.zeros((1, 1), bool)
+    )["params"]
+
+    def gains(kernel):
+        return np.linalg.svd(np.asarray(kernel), compute_uv=False)
+
+    np.testing.assert_allclose(gains(params["embedding"]["kernel"]), 2**0.5, rtol=1e-4)
+    np.testing.assert_allclose(gains(params["actor"]["hidden"]["kernel"]), 2.0, rtol=1e-4)
+    np.testing.assert_allclose(gains(params["actor"]["logits"]["kernel"]), 0.01, rtol=1e-4)
+    np.testing.assert_allclose(gains(params["critic"]["hidden"]["kernel"]), 2.0, rtol=1e-4)
+    np.testing.assert_allclose(gains(params["critic"]["value"]["kernel"]), 1.0, rtol=1e-4)
+    for k in range(3):
+        gate = params["core"]["hidden_kernel"][:, k * 12 : (k + 1) * 12]
+        np.testing.assert_allclose(gains(gate), 1.0, rtol=1e-4)
+
+
+@pytest.mark.parametrize("bad", [{"hidden_size": 0}, {"activation": "gelu"}, {"actor_size": 1.5}])
+def test_impossible_networks_are_refused_by_name(bad):
+    with pytest.raises(ValueError, match=f"network.{next(iter(bad))}"):
+        NetworkConfig(**bad)
