@@ -20,7 +20,7 @@ from safetensors.numpy import load_file, save_file
 import alem_env
 from marl.networks.factory import NetworkConfig, make_policy
 from marl.tasks import make_task
-from marl.types import Policy, PyTree, Task
+from marl.types import Policy, PyTree, Task, VectorObservation
 from marl.versions import package_versions
 
 WEIGHTS_FILE = "weights.safetensors"
@@ -58,7 +58,8 @@ class ExportedPolicy:
         """Actions for one world or a batch of them.
 
         Args:
-            observation: with leading axes (A,) or (E, A); its `legal` masks the actions.
+            observation: with leading axes (A,) or (E, A): what the environment observes, or
+                `marl.types.VectorObservation` with the published vector. `legal` masks the actions.
             state: what the last call returned; None at the start of an episode.
             key: draws actions from the policy; without one, the likeliest are taken.
             reset: () or (E,) bool, worlds whose episode starts anew with this observation.
@@ -159,13 +160,20 @@ def load_params(folder: Path) -> PyTree:
 
 
 def _task(env: dict) -> Task:
-    """Shapes of the world that a card describes."""
+    """The world that a card describes, for observations compact or as the published vector."""
     world = alem_env.make(
         num_agents=env["num_agents"],
         num_comm_channels=env["num_comm_channels"],
         rules_version=env["rules_version"],
     )
-    return make_task(alem_env.VectorEnv(world, 1))
+    task = make_task(alem_env.VectorEnv(world, 1))
+
+    def features(observation):
+        if isinstance(observation, VectorObservation):
+            return observation.vector
+        return task.features(observation)
+
+    return task._replace(features=features)
 
 
 def require_fit(card: dict, *, num_agents: int, num_comm_channels: int) -> None:

@@ -141,6 +141,7 @@ class _Session:
         self._episodes: dict | None = None  # sums since the last record
         self._saved_update: int | None = None
         self._last_plot = time.monotonic()
+        self._update_seconds: float | None = None  # of late, smoothed
         self._counters = _Counters(run_id=uuid.uuid4().hex[:8])
 
     def run(self) -> Outcome:
@@ -203,13 +204,15 @@ class _Session:
                 self._display.say(f"first update, with compiling: {seconds:.0f} s")
             else:
                 counters.seconds += seconds
+                before = self._update_seconds or seconds
+                self._update_seconds = 0.9 * before + 0.1 * seconds
             rate = config.steps_per_update / seconds
             self._record(metrics, rate, logger)
             self._evaluate(state, logger)
             if counters.update % config.run.checkpoint_every_updates == 0:
                 self._save(state)
                 self._plot_sometimes()
-            self._display.update(self._fraction(), self._text(seconds))
+            self._display.update(self._fraction(), self._text(self._update_seconds or seconds))
         return state, End.FINISHED
 
     def _is_finished(self) -> bool:

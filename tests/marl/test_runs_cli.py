@@ -1,0 +1,81 @@
+"""The two commands as a user calls them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+TINY = (
+    "num_envs=2", "num_steps=4", "total_steps=32", "network.embedding_size=8",
+    "network.hidden_size=8", "network.actor_size=8", "network.critic_size=8",
+    "evaluation.every_updates=2", "evaluation.development_worlds=1",
+    "evaluation.development_max_steps=5", "evaluation.worlds=2", "evaluation.max_steps=6",
+)  # fmt: skip
+
+
+def call(script, *options, cwd):
+    return subprocess.run(
+        [sys.executable, str(SCRIPTS / script), *options],
+        cwd=cwd, capture_output=True, text=True, timeout=900,
+    )  # fmt: skip
+
+
+def test_help_teaches(tmp_path):
+    text = call("train.py", "--help", cwd=tmp_path).stdout
+    for part in ("experiment=published_ippo", "Examples", "num_envs: 64", "Exit status"):
+        assert part in text
+    assert "max_steps: 10000" in call("evaluate.py", "--help", cwd=tmp_path).stdout
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "script, option, words",
+    [
+        ("train.py", "num_envs=0", ["num_envs=0"]),
+        ("train.py", "env.difficulty=harder", ["env.difficulty='harder'"]),
+        ("train.py", "learner.lrr=1", ["learner.lrr"]),
+        ("train.py", "seed=0,1", ["seed=0,1"]),
+        ("evaluate.py", "policy=nowhere", ["policy=nowhere", "card.json"]),
+    ],
+)
+def test_bad_options_are_named_and_nothing_is_written(tmp_path, script, option, words):
+    result = call(script, option, cwd=tmp_path)
+    assert result.returncode in (1, 2)
+    assert all(word in result.stderr for word in words), result.stderr
+    assert "Traceback" not in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_train_resume_and_evaluate(tmp_path):
+    folder = "my runs/x"
+    first = call("train.py", *TINY, f"run.dir={folder}", "run.stop_after_updates=2", cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "stopped at update 2" in first.stdout
+    second = call("train.py", *TINY, f"run.dir={folder}", cwd=tmp_path)
+    assert second.returncode == 0, second.stderr
+    assert "resuming at update 2" in second.stdout and "REDUCED protocol" in second.stdout
+    run = tmp_path / folder
+    for name in (
+        "config.yaml", "versions.json", "metrics.jsonl", "evaluation.json",
+        "evaluation.txt", "policy/card.json", "policy/weights.safetensors", "checkpoints/4",
+    ):  # fmt: skip
+        assert (run / name).exists(), name
+    report = json.loads((run / "evaluation.json").read_text())
+    assert {"greedy", "sampled", "random"} <= set(report["results"])
+    assert [w["seed"] for w in report["results"]["greedy"]["worlds"]] == [9999, 10_000]
+
+    other = call("train.py", *TINY, f"run.dir={folder}", "learner.lr=0.1", cwd=tmp_path)
+    assert other.returncode == 4 and "learner.lr" in other.stderr
+
+    options = ("episodes=2", "max_steps=6", "out=new/results.json")
+    again = call("evaluate.py", f"policy={folder}/policy", *options, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    results = json.loads((tmp_path / "new" / "results.json").read_text())["results"]
+    for name in ("greedy", "sampled", "random"):
+        assert results[name]["worlds"] == report["results"][name]["worlds"]
+    wrong = call("evaluate.py", f"policy={folder}/policy", "env.difficulty=easy", cwd=tmp_path)
+    assert wrong.returncode == 2 and "transfer=true" in wrong.stderr

@@ -1,0 +1,137 @@
+"""Policy bundles: what is loaded acts as what was saved, and does not fit elsewhere."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import alem_env
+from marl.export import (
+    PolicyError,
+    describe_parameters,
+    load_policy,
+    read_card,
+    require_fit,
+    require_same_task,
+    save_policy,
+    update_card,
+)
+from marl.networks.factory import NetworkConfig, make_policy
+from marl.tasks import make_task
+from marl.types import VectorObservation
+
+NETWORK = NetworkConfig(embedding_size=8, hidden_size=8, actor_size=8, critic_size=4)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """(observation (2, A, ...), policy, params, card) as at the end of a run."""
+    env = alem_env.make(num_agents=3, num_comm_channels=4)
+    observation, _ = env.reset_batch(
+        jax.random.split(jax.random.key(0)), alem_env.difficulty("hard")
+    )
+    task = make_task(alem_env.VectorEnv(env, 2))
+    policy = make_policy(NETWORK, task)
+    params = policy.init_params(jax.random.key(1))
+    params = jax.tree.map(lambda x: x + 0.3 * jax.random.normal(jax.random.key(2), x.shape), params)
+    card = {
+        "label": "test",
+        "env": {
+            "difficulty": "hard", "rules_version": "0.2.1", "num_agents": 3,
+            "num_comm_channels": 4, "num_actions": env.static.num_actions,
+        },
+        "network": {
+            "embedding_size": 8, "hidden_size": 8, "actor_size": 8, "critic_size": 4,
+            "activation": "tanh",
+        },
+        "parameters": describe_parameters(params),
+    }  # fmt: skip
+    return env, observation, policy, params, card
+
+
+@pytest.fixture
+def bundle(trained, tmp_path):
+    save_policy(tmp_path / "policy", trained[3], trained[4])
+    return tmp_path / "policy"
+
+
+def test_acts_as_the_trained_one(trained, bundle):
+    env, observation, policy, params, _ = trained
+    loaded = load_policy(bundle)
+    jax.tree.map(np.testing.assert_array_equal, loaded.params, params)
+    carry = policy.init_carry((2, 3))
+    start = jnp.zeros(2, bool)
+    state = None
+    for _ in range(3):
+        carry, wanted, *_ = policy.act(params, carry, observation, start, jax.random.key(0), True)
+        actions, state = loaded.act(observation, state)
+        np.testing.assert_array_equal(actions, wanted)
+        np.testing.assert_array_equal(state, carry)
+    assert bool(jnp.take_along_axis(observation.legal, actions[..., None], -1).all())
+
+
+def test_one_world_acts_as_in_a_batch(trained, bundle):
+    loaded, observation = load_policy(bundle), trained[1]
+    actions, _ = loaded.act(observation)
+    alone, state = loaded.act(jax.tree.map(lambda x: x[1], observation))
+    np.testing.assert_array_equal(alone, actions[1])
+    assert alone.shape == (3,)
+
+
+def test_acts_on_the_published_vector(trained, bundle):
+    from alem_env.observe import dense
+
+    env, observation = trained[0], trained[1]
+    vector = VectorObservation(dense.expand(observation, env.static), observation.legal)
+    loaded = load_policy(bundle)
+    np.testing.assert_array_equal(loaded.act(vector)[0], loaded.act(observation)[0])
+
+
+def test_sampled_actions_are_legal(trained, bundle):
+    loaded, observation = load_policy(bundle), trained[1]
+    for seed in range(5):
+        actions, _ = loaded.act(observation, key=jax.random.key(seed))
+        assert bool(jnp.take_along_axis(observation.legal, actions[..., None], -1).all())
+
+
+def test_other_worlds_are_refused_by_option(trained, bundle):
+    card = read_card(bundle)
+    with pytest.raises(PolicyError, match=r"env.num_agents=2.*made for env.num_agents=3"):
+        require_fit(card, num_agents=2, num_comm_channels=4)
+    with pytest.raises(PolicyError, match=r"env.num_comm_channels=0.*env.num_comm_channels=4"):
+        require_fit(card, num_agents=3, num_comm_channels=0)
+    with pytest.raises(PolicyError, match=r"env.difficulty=easy.*hard.*transfer=true"):
+        require_same_task(card, difficulty="easy", rules_version="0.2.1")
+    with pytest.raises(PolicyError, match=r"env.rules_version=0.1.0.*transfer=true"):
+        require_same_task(card, difficulty="hard", rules_version="0.1.0")
+    short = jax.tree.map(lambda x: x[:, :2], trained[1])
+    with pytest.raises(PolicyError, match="2 agents.*made for 3"):
+        load_policy(bundle).act(short)
+
+
+def test_damaged_bundles_are_refused(trained, bundle, tmp_path):
+    with pytest.raises(PolicyError, match="card.json is missing"):
+        load_policy(tmp_path)
+    weights = bundle / "weights.safetensors"
+    whole = weights.read_bytes()
+    weights.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(PolicyError, match="weights.safetensors cannot be read"):
+        load_policy(bundle)
+    weights.write_bytes(whole)
+    card = json.loads((bundle / "card.json").read_text())
+    name = next(iter(card["parameters"]))
+    update_card(bundle, parameters={**card["parameters"], name: [[1], "float32"]})
+    with pytest.raises(PolicyError, match=name):
+        load_policy(bundle)
+    update_card(bundle, format=99)
+    with pytest.raises(PolicyError, match="format 99"):
+        load_policy(bundle)
+
+
+def test_replaced_whole(trained, bundle):
+    doubled = jax.tree.map(lambda x: 2 * x, trained[3])
+    save_policy(bundle, doubled, trained[4])
+    jax.tree.map(np.testing.assert_array_equal, load_policy(bundle).params, doubled)
+    assert [p.name for p in bundle.parent.iterdir()] == ["policy"]
