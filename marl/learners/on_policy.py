@@ -13,7 +13,7 @@ from jax import lax
 from marl import rollout
 from marl.ops import losses, masked_categorical
 from marl.ops.gae import gae
-from marl.ops.statistics import explained_variance, masked_mean, standardise
+from marl.ops.statistics import explained_variance, global_norm, masked_mean, standardise
 from marl.types import Batch, Metrics, Policy, PyTree, Task, TrainState
 
 
@@ -243,7 +243,7 @@ def _minibatch_step(policy, config, lr, sequences, carry, learner, chosen):
     gradient, metrics = gradient_of(params, part, start)
     direction, opt_state = optimiser(config).update(gradient, opt_state, params)
     params = jax.tree.map(lambda p, d: p - lr * d, params, direction)
-    return (params, opt_state), metrics | {"ppo/grad_norm": optax.global_norm(gradient)}
+    return (params, opt_state), metrics | {"ppo/grad_norm": global_norm(gradient)}
 
 
 def loss(

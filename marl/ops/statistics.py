@@ -29,3 +29,8 @@ def explained_variance(prediction: jax.Array, target: jax.Array) -> jax.Array:
     variance = jnp.var(target)
     ratio = jnp.var(target - prediction) / jnp.where(variance > 0, variance, 1.0)
     return jnp.where(variance > 0, 1.0 - ratio, 0.0)
+
+
+def global_norm(tree) -> jax.Array:
+    """Euclidean norm of all leaves together."""
+    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
