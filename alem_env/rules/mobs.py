@@ -4,7 +4,7 @@ Mobs move one after another: melee, passive, ranged, by slot. What a mob wishes 
 own draws and position and on the players, who stand still meanwhile, so all wishes are formed at
 once; only who gets in whose way, wounds and projectile slots are settled in order.
 
-All mobs of the floor form one list of M = 8 A, in the order of moving. Dead ones move as well.
+Shapes: M mobs of all classes (`rules.herd`), A agents. Dead slots move as well.
 """
 
 import jax
@@ -16,10 +16,11 @@ from jax import lax
 from alem_env.core import rng
 from alem_env.core.enums import Achievement, MobClass
 from alem_env.core.params import EnvParams, StaticParams
-from alem_env.core.state import Floor, Players, State
+from alem_env.core.state import Players, State
 from alem_env.core.tables import MAP_SIZE, MELEE_DAMAGE, RANGED_PROJECTILE
 from alem_env.rules import combat, projectiles
 from alem_env.rules.common import at, award, in_bounds, is_fighting_boss, is_in_player
+from alem_env.rules.herd import Herd, cell_number, gather, release, slot_classes, slot_counts
 from alem_env.rules.terrain import MOB_BARRIERS, passes
 
 SIGHT = 10  # melee mobs chase players nearer than this
@@ -29,17 +30,6 @@ FAR, TOO_CLOSE = 6, 3  # along the axis a ranged mob looks along
 MELEE_COOLDOWN = 5
 RANGED_COOLDOWN = 4
 _NOBODY = np.int32(2**30)  # distance to the nearest player when all are dead
-_ORDER = ("melee", "passive", "ranged")
-
-
-@struct.dataclass
-class Herd:
-    """All mobs of the floor as one list, in the order in which they move."""
-
-    position: jax.Array  # (M, 2) int32
-    alive: jax.Array  # (M,) bool
-    cooldown: jax.Array  # (M,) int32
-    kind: jax.Array  # (M,) int32
 
 
 @struct.dataclass
@@ -72,35 +62,31 @@ def move_mobs(key: jax.Array, state: State, params: EnvParams, static: StaticPar
         params: `mob_despawn_distance`, `friendly_fire`.
         static: numbers of slots.
     """
-    counts = (static.max_melee_mobs, static.max_passive_mobs, static.max_ranged_mobs)
-    classes = np.repeat([MobClass.MELEE, MobClass.PASSIVE, MobClass.RANGED], counts)
-    floor = state.floor
-    herd = Herd(
-        **{
-            field: jnp.concatenate([getattr(getattr(floor, name), field) for name in _ORDER])
-            for field in Herd.__dataclass_fields__
-        }
-    )
+    counts, classes = slot_counts(static), slot_classes(static)
+    before = gather(state.floor)
     wishes = form_wishes(
-        herd, draw(key, counts), classes, state.players, params, is_fighting_boss(state)
+        before, draw(key, counts), classes, state.players, params, is_fighting_boss(state)
     )
-    alive = herd.alive & wishes.stays
-    position = settle_moves(herd, wishes, alive, classes, state)
-
-    floor = _disband(floor, counts, position=position, alive=alive, cooldown=wishes.cooldown)
-    state = strike_players(state, herd.kind[: counts[0]], wishes.strikes[: counts[0]])
-    archers = slice(counts[0] + counts[1], None)
+    alive = before.alive & wishes.stays
+    herd = before.replace(
+        position=settle_moves(before, wishes, alive, classes, state),
+        alive=alive,
+        cooldown=wishes.cooldown,
+    )
+    melee, archers = slice(counts[0]), slice(counts[0] + counts[1], None)
+    state = strike_players(state, herd.kind[melee], wishes.strikes[melee])
     shots, _ = projectiles.spawn(
-        floor.mob_projectiles,
+        state.floor.mob_projectiles,
         wishes.shoots[archers],
-        herd.position[archers],
+        before.position[archers],
         wishes.aim[archers],
         jnp.arange(counts[2], dtype=jnp.int32),
         jnp.asarray(RANGED_PROJECTILE)[herd.kind[archers]],
     )
-    state = state.replace(floor=floor.replace(mob_projectiles=shots))
-    state = projectiles.fly_mob_projectiles(state)
-    return projectiles.fly_player_projectiles(state, params)
+    state = state.replace(floor=state.floor.replace(mob_projectiles=shots))
+    state = projectiles.fly_mob_projectiles(state, herd)
+    state, herd = projectiles.fly_player_projectiles(state, herd, classes, params)
+    return state.replace(floor=release(state.floor, herd))
 
 
 def draw(key: jax.Array, counts: tuple[int, int, int]) -> Draws:
@@ -224,7 +210,7 @@ def settle_moves(
     possible &= ~is_in_player(state.players, wishes.cell)
     possible &= (wishes.cell != herd.position).any(-1)
 
-    where, goal = _cell_number(herd.position), _cell_number(wishes.cell)
+    where, goal = cell_number(herd.position), cell_number(wishes.cell)
     earlier = np.tri(mobs, k=-1, dtype=bool)  # [mob, other]: the other has moved already
     on_place = goal[:, None] == where[None, :]
     on_goal = goal[:, None] == goal[None, :]
@@ -232,15 +218,17 @@ def settle_moves(
     stayed = _pack_bits(on_place & earlier & alive)
     went = _pack_bits(on_goal & earlier & alive)
 
-    moved = [jnp.uint32(0)] * len(stayed)
-    for mob in range(mobs):
-        free = possible[mob]
-        for word, bits in enumerate(moved):
-            free &= ((stayed[word][mob] & ~bits) | (went[word][mob] & bits)) == 0
-        moved[mob // 32] |= free.astype(jnp.uint32) << np.uint32(mob % 32)
+    def settle(moved, mob):
+        possible, stayed, went, bit = mob
+        free = possible & (((stayed & ~moved) | (went & moved)) == 0).all()
+        return moved | jnp.where(free, bit, np.uint32(0)), free
+
     slots = np.arange(mobs)
-    bits = jnp.stack(moved)[slots // 32] >> (slots % 32).astype(np.uint32)
-    return jnp.where((bits & 1 == 1)[:, None], wishes.cell, herd.position)
+    bits = np.zeros((mobs, stayed.shape[1]), np.uint32)
+    bits[slots, slots // 32] = 1 << (slots % 32)
+    start = jnp.zeros_like(stayed[0])
+    _, moved = lax.scan(settle, start, (possible, stayed, went, jnp.asarray(bits)), unroll=8)
+    return jnp.where(moved[:, None], wishes.cell, herd.position)
 
 
 def strike_players(state: State, kind: jax.Array, strikes: jax.Array) -> State:
@@ -285,24 +273,9 @@ def _wander(row: jax.Array, column: jax.Array, number: jax.Array, lazy: np.ndarr
     return (to_down.astype(jnp.int32) - to_up, to_right.astype(jnp.int32) - to_left)
 
 
-def _cell_number(position: jax.Array) -> jax.Array:
-    """One number for each of (..., 2) cells, also just outside the map."""
-    return position[..., 0] * 256 + position[..., 1]
-
-
-def _pack_bits(matrix: jax.Array) -> list[jax.Array]:
-    """Rows of a bool matrix (M, M) as words (M,) uint32, 32 columns to a word."""
+def _pack_bits(matrix: jax.Array) -> jax.Array:
+    """Rows of a bool matrix (M, M) as words (M, W) uint32, 32 columns to a word."""
     columns = np.arange(matrix.shape[1])
-    weight = np.uint32(1) << (columns % 32).astype(np.uint32)
-    values = jnp.where(matrix, weight, np.uint32(0))
-    return [values[:, i : i + 32].sum(axis=1) for i in range(0, len(columns), 32)]
-
-
-def _disband(floor: Floor, counts: tuple[int, int, int], **fields: jax.Array) -> Floor:
-    """The floor with the herd's `fields` (M, ...) written back to its classes."""
-    groups, start = {}, 0
-    for name, count in zip(_ORDER, counts, strict=True):
-        part = {field: value[start : start + count] for field, value in fields.items()}
-        groups[name] = getattr(floor, name).replace(**part)
-        start += count
-    return floor.replace(**groups)
+    values = jnp.where(matrix, np.uint32(1) << (columns % 32).astype(np.uint32), np.uint32(0))
+    words = [values[:, i : i + 32].sum(axis=1) for i in range(0, len(columns), 32)]
+    return jnp.stack(words, axis=1)

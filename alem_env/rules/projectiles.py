@@ -1,5 +1,7 @@
 """Arrows and balls: shooting, flying, and what they hit. Shapes: n slots, A agents, M mobs."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,19 +10,25 @@ from jax import lax
 from alem_env.core.batch import when_any
 from alem_env.core.enums import Achievement, Action, Block, MobClass, ProjectileKind
 from alem_env.core.params import EnvParams, StaticParams
-from alem_env.core.state import Floor, Players, Projectiles, State
-from alem_env.core.tables import DIRECTIONS, MAP_SIZE, PROJECTILE_DAMAGE
+from alem_env.core.state import NUM_ACHIEVEMENTS, Players, Projectiles, State
+from alem_env.core.tables import (
+    DIRECTIONS,
+    MAP_SIZE,
+    MOB_ACHIEVEMENT,
+    MOB_DEFENSE,
+    PROJECTILE_DAMAGE,
+)
 from alem_env.rules import combat
 from alem_env.rules.common import (
     at,
     award,
     in_bounds,
     is_fighting_boss,
-    is_occupied,
     is_solid,
     put,
     same_cell,
 )
+from alem_env.rules.herd import Herd
 
 
 def spawn(
@@ -44,23 +52,20 @@ def spawn(
     Returns:
         The slots, and (m,) bool: who shot, which fails when no slot is left.
     """
-    shooters, slots = where.shape[0], projectiles.active.shape[0]
+    slots = projectiles.active.shape[0]
     idle = ~projectiles.active
-    kind = jnp.broadcast_to(jnp.asarray(kind, jnp.int32), (shooters,))
     idle_before = (np.tri(slots, k=-1, dtype=bool) & idle).sum(axis=1)
-    shots_before = (np.tri(shooters, k=-1, dtype=bool) & where).sum(axis=1)
-    shot = where & (shots_before < idle.sum())
+    shots = jnp.cumsum(where.astype(jnp.int32))  # up to and with each shooter
+    shooter = (shots[None, :] <= idle_before[:, None]).sum(axis=1)  # the one for each idle slot
+    taken = idle & (idle_before < shots[-1])
 
+    kind = jnp.broadcast_to(jnp.asarray(kind, jnp.int32), where.shape)
     fields = dict(position=position, direction=direction, owner=owner, kind=kind)
-    values = {name: getattr(projectiles, name) for name in fields}
-    active = projectiles.active
-    for i in range(shooters):
-        taken = where[i] & idle & (idle_before == shots_before[i])
-        active |= taken
-        for name, new in fields.items():
-            mask = taken if new.ndim == 1 else taken[:, None]
-            values[name] = jnp.where(mask, new[i], values[name])
-    return projectiles.replace(active=active, **values), shot
+    for name, new in fields.items():
+        mask = taken if new.ndim == 1 else taken[:, None]
+        fields[name] = jnp.where(mask, new[shooter], getattr(projectiles, name))
+    shot = where & (shots <= idle.sum())
+    return projectiles.replace(active=projectiles.active | taken, **fields), shot
 
 
 def shoot_arrows(state: State, actions: jax.Array, static: StaticParams) -> State:
@@ -88,18 +93,22 @@ def shoot_arrows(state: State, actions: jax.Array, static: StaticParams) -> Stat
     )
 
 
-def fly_mob_projectiles(state: State) -> State:
-    """Projectiles of mobs fly one cell, hurt and wake players, and break tables and furnaces."""
+def fly_mob_projectiles(state: State, herd: Herd) -> State:
+    """Projectiles of mobs fly one cell, hurt and wake players, and break tables and furnaces.
+
+    Args:
+        state: the world, whose own mobs are not read.
+        herd: the mobs, which stop projectiles.
+    """
     floor, players = state.floor, state.players
     shots = floor.mob_projectiles
     position = shots.position + shots.direction
     block, breaks = _broken_blocks(at(floor.block, position), position, shots.active)
+    stopped = (_same(position, herd.position) & herd.alive).any(axis=1)
+    flies_on = in_bounds(position) & ~is_solid(block) & ~stopped
 
-    touches = _on_players(shots.position, players.position)
-    touches |= _on_players(position, players.position)  # (n, A)
-    hits = touches & shots.active[:, None] & players.alive
-    flies_on = in_bounds(position) & ~is_solid(block) & ~is_occupied(floor, position)
-
+    touches = _same(shots.position, players.position) | _same(position, players.position)
+    hits = touches & shots.active[:, None] & players.alive  # (n, A)
     lost = combat.damage_to_players(
         jnp.asarray(PROJECTILE_DAMAGE)[shots.kind][:, None, :],
         combat.player_defense(players, state.inventory),
@@ -120,32 +129,48 @@ def fly_mob_projectiles(state: State) -> State:
     )
 
 
-def fly_player_projectiles(state: State, params: EnvParams) -> State:
-    """Projectiles of players fly one cell; they hit players and the mobs here and there."""
+def fly_player_projectiles(
+    state: State, herd: Herd, classes: np.ndarray, params: EnvParams
+) -> tuple[State, Herd]:
+    """Projectiles of players fly one cell; they hit players and the mobs here and there.
+
+    Args:
+        state: the world, whose own mobs are not read.
+        herd: the mobs.
+        classes: (M,) MobClass of each.
+        params: `friendly_fire`.
+
+    Returns:
+        The world and the herd, which is not yet written back to it.
+    """
     floor, players = state.floor, state.players
     shots = floor.player_projectiles
     position = shots.position + shots.direction
     blocked = ~in_bounds(position) | is_solid(at(floor.block, position))
-    # Only what a shot can change goes through the condition, so that no map is copied.
-    targets = floor.replace(block=None, item=None, requirement=None, soft=None)
-    earned = jnp.zeros(state.achievements.shape[1], bool)
-    targets, health, earned = when_any(
+    before = (herd.health, herd.alive, players.health, ~blocked)
+    health, alive, player_health, flies_on = when_any(
         shots.active.any(),
-        _strike,
-        (targets, players.health, earned),
-        position,
-        state.players,
+        partial(_strike, classes=classes),
+        before,
+        herd,
+        shots,
+        players,
         combat.player_defense(players, state.inventory),
         params.friendly_fire,
     )
-    shots = targets.player_projectiles
-    shots = shots.replace(position=position, active=shots.active & ~blocked)
-    planes = {name: getattr(floor, name) for name in ("block", "item", "requirement", "soft")}
-    return state.replace(
-        floor=targets.replace(player_projectiles=shots, **planes),
-        players=players.replace(health=health),
-        achievements=state.achievements | earned,  # a kill counts for the whole team
+    killed = herd.alive & ~alive & (classes != MobClass.PASSIVE)
+    column = jnp.asarray(MOB_ACHIEVEMENT)[classes, herd.kind]
+    earned = killed[:, None] & (column[:, None] == np.arange(NUM_ACHIEVEMENTS))
+    shots = shots.replace(position=position, active=shots.active & flies_on)
+    floor = floor.replace(
+        player_projectiles=shots, monsters_killed=floor.monsters_killed + killed.sum()
     )
+    state = state.replace(
+        floor=floor,
+        players=players.replace(health=player_health),
+        achievements=state.achievements | earned.any(axis=0),  # for the whole team, as published
+    )
+    return state, herd.replace(health=health, alive=alive)
 
 
 def shot_damage(shots: Projectiles, players: Players) -> jax.Array:
@@ -163,58 +188,66 @@ def shot_damage(shots: Projectiles, players: Players) -> jax.Array:
 
 
 def _strike(
-    before: tuple[Floor, jax.Array, jax.Array],
-    position: jax.Array,
+    before: tuple[jax.Array, jax.Array, jax.Array, jax.Array],
+    herd: Herd,
+    shots: Projectiles,
     players: Players,
     defense: jax.Array,
     friendly_fire: jax.Array,
+    classes: np.ndarray,
 ):
-    """What the players' projectiles do on their way to `position` (n, 2), one after the other.
+    """What the players' projectiles do, one after the other.
+
+    Each strikes the mob on its cell; if there is none, with full force the one on the next. A mob
+    on each: the second is met, which stops the projectile, but not hurt.
 
     Args:
-        before: the floor's mobs and projectiles; the players' health (A,); the achievements that
-            the team earns (93,).
-        position: (n, 2) int32.
+        before: health and life of the mobs (M,), health of the players (A,), and (n,) bool: no
+            obstacle ahead.
+        herd: the mobs.
+        shots: the projectiles, before they move.
         players: the team.
         defense: (A, 3) of the players.
         friendly_fire: () bool.
+        classes: (M,) MobClass of each mob.
 
     Returns:
-        `before` after them; projectiles that hit something are idle.
+        `before` after them.
     """
-    shots = before[0].player_projectiles
-    damage = shot_damage(shots, players) * shots.active[:, None]
-    on_player = _on_players(position, players.position)  # (n, A)
-    first = jnp.argmax(on_player, axis=1)[:, None] == jnp.arange(on_player.shape[1])
+    mob_health, mob_alive, health, flies_on = before
+    position = shots.position + shots.direction
+    damage = shot_damage(shots, players)
+    mob_defense = jnp.asarray(MOB_DEFENSE)[herd.kind, classes]
+    here = _same(shots.position, herd.position) & shots.active[:, None]  # (n, M)
+    there = _same(position, herd.position) & shots.active[:, None]
+    mob_lost = combat.reduce_damage(damage[:, None, :], mob_defense)
+
+    on_player = _same(position, players.position)  # (n, A)
+    first = on_player & (jnp.cumsum(on_player, axis=1) == 1)
     lost = combat.reduce_damage(damage[:, None, :], defense) * friendly_fire
-    lost = jnp.where(on_player & first, lost, 0.0)
+    lost = jnp.where(first & shots.active[:, None], lost, 0.0)
 
     def fly(carry, shot):
-        floor, health, earned = carry
-        active, start, end, damage, lost = shot
-        floor, here = combat.attack_plain(floor, active[None], start[None], damage[None])
-        spent = _any_hit(here)
-        floor, there = combat.attack_plain(floor, active[None], end[None], damage[None] * ~spent)
-        for blows in (here, there):
-            for mob_class in (MobClass.MELEE, MobClass.RANGED):
-                earned |= combat.defeats(blows[mob_class], mob_class)[0]
-        return (floor, health - lost, earned), (spent | _any_hit(there))[0]
+        mob_health, alive, health = carry
+        here, there, mob_lost, lost = shot
+        struck = here & alive
+        spent = struck.any()
+        mob_health = mob_health - jnp.where(struck, mob_lost, 0.0)
+        alive = alive & (mob_health > 0)
+        struck = there & alive
+        mob_health = mob_health - jnp.where(struck & ~spent, mob_lost, 0.0)
+        spent = spent | struck.any()
+        return (mob_health, alive & (mob_health > 0), health - lost), spent
 
-    (floor, health, earned), spent = lax.scan(
-        fly, before, (shots.active, shots.position, position, damage, lost)
+    (mob_health, mob_alive, health), spent = lax.scan(
+        fly, (mob_health, mob_alive, health), (here, there, mob_lost, lost)
     )
-    shots = shots.replace(active=shots.active & ~spent & ~on_player.any(axis=1))
-    return floor.replace(player_projectiles=shots), health, earned
+    return mob_health, mob_alive, health, flies_on & ~spent & ~on_player.any(axis=1)
 
 
-def _any_hit(blows: dict[MobClass, combat.Blows]) -> jax.Array:
-    """(n,) bool: which attacks met a mob of any class."""
-    return blows[MobClass.MELEE].hit | blows[MobClass.PASSIVE].hit | blows[MobClass.RANGED].hit
-
-
-def _on_players(position: jax.Array, players: jax.Array) -> jax.Array:
-    """(n, A) bool: which of (n, 2) cells are those of which players (A, 2)."""
-    return (position[:, None, :] == players[None]).all(-1)
+def _same(position: jax.Array, others: jax.Array) -> jax.Array:
+    """(n, m) bool: which of (n, 2) cells are which of (m, 2) others."""
+    return (position[:, None, :] == others[None]).all(-1)
 
 
 def _broken_blocks(block: jax.Array, position: jax.Array, active: jax.Array):
