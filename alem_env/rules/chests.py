@@ -11,81 +11,94 @@ import numpy as np
 from alem_env.core import rng
 from alem_env.core.enums import Specialization
 from alem_env.core.params import EnvParams, StaticParams
-from alem_env.core.state import Inventory, State
-from alem_env.rules.common import is_role
+from alem_env.core.state import Inventory
 from alem_env.rules.specialization import gate
 
 _ORES = ("coal", "iron", "diamond", "sapphire", "ruby")
 _ORE_BOUND = np.cumsum(np.array([0.3, 0.3, 0.15, 0.125, 0.125], np.float32), dtype=np.float32)
-_ORE_LIMIT = (4, 3, 2, 2, 2)  # one more than the most that is found
+_ORE_LIMIT = np.array([4, 3, 2, 2, 2], np.int32)  # one more than the most that is found
 _PICKAXE_BOUND = np.cumsum(np.array([0.4, 0.3, 0.2, 0.1], np.float32), dtype=np.float32)
 
 BOW_FLOOR = 1
 BOOK_FLOORS = (3, 4)
 
-# in the order in which their keys are drawn
-_DRAWS = (
-    "wood", "wood_amount", "torch", "torch_amount", "ore", "ore_kind", "ore_amount", "potion",
-    "potion_kind", "potion_amount", "arrow", "arrow_amount", "tool", "tool_kind", "pickaxe_level",
-)  # fmt: skip
+# In the order in which their keys are drawn: whole numbers from a to b - 1, or (0, 1) for a number
+# in the unit interval. How much ore is found depends on the kind.
+_DRAWS = {
+    "wood": (0, 1), "wood_amount": (1, 6), "torch": (0, 1), "torch_amount": (4, 8),
+    "ore": (0, 1), "ore_kind": (0, 1), "ore_amount": (1, None),
+    "potion": (0, 1), "potion_kind": (0, 6), "potion_amount": (1, 3),
+    "arrow": (0, 1), "arrow_amount": (4, 9),
+    "tool": (0, 1), "tool_kind": (0, 2), "pickaxe_level": (0, 1),
+}  # fmt: skip
 
 
 def loot(
-    key: jax.Array, state: State, opens: jax.Array, params: EnvParams, static: StaticParams
+    inventory: Inventory,
+    key: jax.Array,
+    opens: jax.Array,
+    first: jax.Array,
+    specialization: jax.Array,
+    floor_index: jax.Array,
+    params: EnvParams,
+    static: StaticParams,
 ) -> Inventory:
     """Inventory after agents took what their chests hold.
 
     Args:
+        inventory: before.
         key: (2,) uint32.
-        state: the world, in which `floor.chest_opened` says who opened one here before.
         opens: (A,) bool, who opens a chest now.
+        first: (A,) bool, who does so for the first time on this floor.
+        specialization: (A,) int32.
+        floor_index: () int32.
         params: efficiency of other roles.
         static: whether roles are soft.
     """
-    inventory, players = state.inventory, state.players
     num_roles = 2 if static.soft_specialization else 0
     _, keys = rng.chain(key, num_roles + len(_DRAWS))
-    draw = dict(zip(_DRAWS, keys[num_roles:], strict=True))
-    # with hard roles the key given here goes unused
-    miner = opens & gate(keys[0], is_role(players, Specialization.MINER), params, static)
-    warrior = opens & gate(keys[1], is_role(players, Specialization.WARRIOR), params, static)
+    # with hard roles the keys given here go unused
+    miner = opens & gate(keys[0], specialization == Specialization.MINER, params, static)
+    warrior = opens & gate(keys[1], specialization == Specialization.WARRIOR, params, static)
+    chance, number, ore = _draw(keys[num_roles:])
 
-    def happens(name, chance):
-        return rng.uniform(draw[name]) < np.float32(chance)
-
-    def number(name, low, limit):
-        return rng.randint(draw[name], (), low, limit)
+    finds_wood = miner & (chance["wood"] < np.float32(0.6))
+    finds_torches = miner & (chance["torch"] < np.float32(0.6))
+    finds_ore = miner & (chance["ore"] < np.float32(0.6))
+    finds_potion = opens & (chance["potion"] < np.float32(0.5))
+    finds_arrows = warrior & (chance["arrow"] < np.float32(0.5))
+    finds_pickaxe = miner & (chance["tool"] < np.float32(0.2)) & (number["tool_kind"] == 0)
+    finds_bow = warrior & first & (floor_index == BOW_FLOOR)
+    in_library = (floor_index == BOOK_FLOORS[0]) | (floor_index == BOOK_FLOORS[1])
 
     gained = {
-        "wood": miner * happens("wood", 0.6) * number("wood_amount", 1, 6),
-        "torches": miner * happens("torch", 0.6) * number("torch_amount", 4, 8),
-        "arrows": warrior * happens("arrow", 0.5) * number("arrow_amount", 4, 9),
+        "wood": finds_wood * number["wood_amount"],
+        "torches": finds_torches * number["torch_amount"],
+        "arrows": finds_arrows * number["arrow_amount"],
+        "books": first & in_library,
     }
-    ore = _choose(draw["ore_kind"], _ORE_BOUND)
-    finds_ore = miner * happens("ore", 0.6)
     for index, name in enumerate(_ORES):
-        gained[name] = finds_ore * (ore == index) * number("ore_amount", 1, _ORE_LIMIT[index])
-
-    potion = jnp.arange(inventory.potions.shape[1]) == number("potion_kind", 0, 6)
-    potions = number("potion_amount", 1, 3) * happens("potion", 0.5) * potion
-
-    finds_pickaxe = miner & happens("tool", 0.2) & (number("tool_kind", 0, 2) == 0)
-    level = 1 + _choose(draw["pickaxe_level"], _PICKAXE_BOUND)
-    pickaxe = jnp.where(finds_pickaxe, level, 0)
-
-    first = ~state.floor.chest_opened
-    finds_bow = warrior & first & (state.floor_index == BOW_FLOOR)
-    in_library = (state.floor_index == BOOK_FLOORS[0]) | (state.floor_index == BOOK_FLOORS[1])
-    gained["books"] = opens & first & in_library
-
+        gained[name] = finds_ore * (ore == index) * number["ore_amount"]
+    potion = jnp.arange(inventory.potions.shape[1]) == number["potion_kind"]
+    level = 1 + _choose(chance["pickaxe_level"], _PICKAXE_BOUND)
     return inventory.replace(
         **{name: getattr(inventory, name) + amount for name, amount in gained.items()},
-        potions=inventory.potions + opens[:, None] * potions,
-        pickaxe=jnp.maximum(inventory.pickaxe, pickaxe),
+        potions=inventory.potions + finds_potion[:, None] * potion * number["potion_amount"],
+        pickaxe=jnp.maximum(inventory.pickaxe, finds_pickaxe * level),
         bow=jnp.where(finds_bow, 1, inventory.bow),
     )
 
 
-def _choose(key: jax.Array, bound: np.ndarray) -> jax.Array:
-    """() int32 index drawn with cumulative probabilities `bound`, as jax.random.choice does."""
-    return (bound < bound[-1] * (1 - rng.uniform(key))).sum(dtype=jnp.int32)
+def _draw(keys: jax.Array):
+    """All draws at once, by name: in the unit interval, whole numbers; and the kind of ore."""
+    chance = dict(zip(_DRAWS, rng.uniform_each(keys), strict=True))
+    ore = _choose(chance["ore_kind"], _ORE_BOUND)
+    low, limit = zip(*_DRAWS.values(), strict=True)
+    limit = [jnp.asarray(_ORE_LIMIT)[ore] if bound is None else bound for bound in limit]
+    number = rng.randint_each(keys, np.array(low, np.int32), jnp.stack(list(map(jnp.int32, limit))))
+    return chance, dict(zip(_DRAWS, number, strict=True)), ore
+
+
+def _choose(draw: jax.Array, bound: np.ndarray) -> jax.Array:
+    """() int32 index with cumulative probabilities `bound`, as jax.random.choice has it."""
+    return (bound < bound[-1] * (1 - draw)).sum(dtype=jnp.int32)

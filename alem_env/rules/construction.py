@@ -59,7 +59,9 @@ def construct(state: State, actions: jax.Array, params, static: StaticParams) ->
     if not static.construction_enabled:
         return state
     builds = in_bounds(facing(state.players)) & (_wanted(actions) != Building.NONE)
-    return when_any(builds.any(), _construct, state, actions)
+    hot = state.replace(stored=None, ladders=None)  # keeps what is not touched out of the branch
+    hot = when_any(builds.any(), _construct, hot, actions)
+    return hot.replace(stored=state.stored, ladders=state.ladders)
 
 
 def _construct(state: State, actions: jax.Array) -> State:
@@ -121,7 +123,7 @@ def _plan(state: State, actions: jax.Array) -> _Work:
         together=together,
         completes=completes,
         begins=begins,
-        pays=begins | (pays_for_crew & ~completes),
+        pays=begins | pays_for_crew,
     )
 
 

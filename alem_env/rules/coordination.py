@@ -66,11 +66,24 @@ def together(
     )
 
 
-def no_coordination(acting: jax.Array) -> Sync:
-    """The outcome where coordination is switched off: everyone who acts succeeds."""
+def no_coordination(acting: jax.Array, requirement: jax.Array, soft: jax.Array) -> Sync:
+    """The outcome where coordination is switched off: everyone who acts succeeds.
+
+    Generated worlds have no requirements then; where there are some, they are counted as attempts,
+    as published.
+    """
     nobody = jnp.zeros_like(acting)
-    count = jnp.zeros(acting.shape, jnp.int32)
-    return Sync(acting, nobody, nobody, nobody, nobody, nobody, agents=count, yields=count + 1)
+    attempt = acting & (requirement > 0)
+    return Sync(
+        succeeds=acting,
+        attempt=attempt,
+        success=nobody,
+        soft=nobody,
+        enough=nobody,
+        alone=attempt & soft,
+        agents=jnp.zeros(acting.shape, jnp.int32),
+        yields=jnp.ones(acting.shape, jnp.int32),
+    )
 
 
 def achievements(sync: Sync, requirement: jax.Array) -> dict[Achievement, jax.Array]:

@@ -17,8 +17,15 @@ def expire(state: State) -> State:
 
     A begun building turns back to a site, and its price goes back to who began it.
     """
-    late = _is_late(state)
-    return when_any(late.any(), _expire, state)
+    work = (state.floor.block, state.inventory, state.handovers, state.counters)
+    late = state.handovers.active & (state.handovers.deadline <= state.timestep)
+    block, inventory, handovers, counters = when_any(late.any(), _expire, work, late)
+    return state.replace(
+        floor=state.floor.replace(block=block),
+        inventory=inventory,
+        handovers=handovers,
+        counters=counters,
+    )
 
 
 def find(
@@ -154,24 +161,19 @@ def hand_over_block(
     return state, completing, jnp.where(handed, completing, acting)
 
 
-def _is_late(state: State) -> jax.Array:
-    return state.handovers.active & (state.handovers.deadline <= state.timestep)
-
-
-def _expire(state: State) -> State:
-    table, late = state.handovers, _is_late(state)
-    block = at(state.floor.block, table.position)
+def _expire(work, late):
+    plane, inventory, table, counters = work
+    block = at(plane, table.position)
     reverts = late & (block == Block.CONSTRUCTION_IN_PROGRESS)
     block = jnp.where(reverts, int(Block.CONSTRUCTION_SITE), block)
     built = late & (table.building != Building.NONE)
     buildings = built.sum(dtype=jnp.int32)
     mined = (late & ~built).sum(dtype=jnp.int32)
-    counters = state.counters
-    return state.replace(
-        floor=state.floor.replace(block=put(state.floor.block, table.position, block)),
-        inventory=pay_back(state.inventory, late, table.initiator, table.building),
-        handovers=_clear(table, late),
-        counters=counters.replace(
+    return (
+        put(plane, table.position, block),
+        pay_back(inventory, late, table.initiator, table.building),
+        _clear(table, late),
+        counters.replace(
             handover_expiries=counters.handover_expiries + mined + buildings,
             mine_handover_expiries=counters.mine_handover_expiries + mined,
             construction_handover_expiries=counters.construction_handover_expiries + buildings,

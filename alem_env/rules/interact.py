@@ -105,20 +105,21 @@ def _gates(key, state, cell, block, same, acting, params, static):
         requirement a completed handover ended, and the achievements earned.
     """
     at_site = (block == Block.CONSTRUCTION_SITE) | (block == Block.CONSTRUCTION_IN_PROGRESS)
-    if not static.coordination_enabled:
-        sync = coordination.no_coordination(acting & ~at_site)
-        return state, acting, sync, jnp.zeros_like(acting), {}
-
     requirement = at(state.floor.requirement, cell).astype(jnp.int32)
-    sync = coordination.together(
-        rng.uniform(key, acting.shape),
-        acting & ~at_site,
-        requirement,
-        at(state.floor.soft, cell),
-        same,
-        params.soft_solo_fail_prob,
-    )
-    state, completes, passes = handover.hand_over_block(state, sync.succeeds, cell, requirement)
+    soft = at(state.floor.soft, cell)
+    if static.coordination_enabled:
+        sync = coordination.together(
+            rng.uniform(key, acting.shape),
+            acting & ~at_site,
+            requirement,
+            soft,
+            same,
+            params.soft_solo_fail_prob,
+        )
+        state, completes, passes = handover.hand_over_block(state, sync.succeeds, cell, requirement)
+    else:
+        sync = coordination.no_coordination(acting & ~at_site, requirement, soft)
+        completes, passes = jnp.zeros_like(acting), sync.succeeds
     state = state.replace(counters=coordination.count(state.counters, sync, requirement))
     earned = coordination.achievements(sync, requirement)
     earned[Achievement.HANDOVER_COMPLETE] = completes
@@ -163,13 +164,13 @@ def _collect(state, block, mines, sync):
 def _open_chests(key, state, opens, params, static):
     inventory = when_any(
         opens.any(),
-        lambda inventory, key, state, opens: chests.loot(
-            key, state.replace(inventory=inventory), opens, params, static
-        ),
+        lambda inventory, *found: chests.loot(inventory, *found, params, static),
         state.inventory,
         key,
-        state,
         opens,
+        opens & ~state.floor.chest_opened,
+        state.players.specialization,
+        state.floor_index,
     )
     floor = state.floor
     return state.replace(

@@ -20,7 +20,16 @@ KEYS = rng.split(rng.words(rng.key(0)), NUM_DRAWS)
 def loot_many(static):
     return jax.jit(
         lambda state, opens, params: jax.vmap(
-            lambda key: chests.loot(key, state, opens, params, static)
+            lambda key: chests.loot(
+                state.inventory,
+                key,
+                opens,
+                opens & ~state.floor.chest_opened,
+                state.players.specialization,
+                state.floor_index,
+                params,
+                static,
+            )
         )(KEYS)
     )
 

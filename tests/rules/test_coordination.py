@@ -105,6 +105,7 @@ def test_soft_achievement_needs_company():
 
 
 def test_switched_off_everything_passes():
-    sync = coordination.no_coordination(jnp.array([True, False]))
-    assert sync.succeeds.tolist() == [True, False]
+    acting = jnp.array([True, False])
+    sync = coordination.no_coordination(acting, jnp.array([2, 2]), jnp.array([True, True]))
+    assert sync.succeeds.tolist() == sync.attempt.tolist() == [True, False]
     assert sync.yields.tolist() == [1, 1] and not sync.success.any()

@@ -72,7 +72,7 @@ def test_what_blocks_leave():
 
 def test_achievements_are_for_the_ore_mined_in_company():
     yes = jnp.array([True, True, True])
-    sync = coordination.no_coordination(yes).replace(
+    sync = coordination.no_coordination(yes, jnp.zeros(3), yes).replace(
         success=yes, soft=jnp.array([True, False, True]), agents=jnp.array([2, 1, 1])
     )
     blocks = jnp.array([Block.COAL, Block.RUBY, Block.COAL], jnp.uint8)
