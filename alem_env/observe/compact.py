@@ -226,10 +226,15 @@ def _local(position: jax.Array, players: Players) -> tuple[jax.Array, jax.Array,
 
 
 def _is_last(target: jax.Array) -> jax.Array:
-    """(A, n) bool: no later slot writes to the same target (A, n)."""
+    """(A, n) bool: no later slot writes to the same target (A, n).
+
+    One term a slot rather than a reduction over pairs: that fuses into vector code.
+    """
     slots = np.arange(target.shape[1])
-    later = slots[None, :] > slots[:, None]
-    return ~((target[:, :, None] == target[:, None, :]) & later).any(-1)
+    is_last = jnp.ones(target.shape, bool)
+    for later in range(1, target.shape[1]):
+        is_last &= (target != target[:, later, None]) | (slots >= later)
+    return is_last
 
 
 def _slot_list(position, present, channel, players, lit_map):

@@ -188,7 +188,7 @@ def _entity_entries(view: View, channels: dict[str, slice]) -> list[tuple]:
 
 
 def _entity_planes(view: View, channels: dict[str, slice]) -> jax.Array:
-    """(..., A, 99, channels) float32 of the lists, from `mobs` on, without the ground's channels."""
+    """(..., A, 99, n) float32: the channels from `mobs` on, without the ground's and light."""
     first, ground = channels["mobs"].start, channels["requirement"].start
     width = channels["light"].start - first - 2
     batch = view.lit.shape[:-1]

@@ -1,0 +1,263 @@
+"""The multi-agent environment: one world, or a batch of them, without automatic resets.
+
+    env = alem_env.make(num_agents=3, num_comm_channels=4)
+    params = alem_env.difficulty("hard")
+    obs, state = env.reset(key, params)
+    obs, state, reward, terminated, truncated, info = env.step(key, state, actions, params)
+
+Keys are jax keys, typed or raw; worlds of equal keys are those of the benchmark. `alem_env.VectorEnv`
+adds resets.
+"""
+
+import contextlib
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from alem_env.core import rng
+from alem_env.core.batch import over_worlds, single_world
+from alem_env.core.params import EnvParams, StaticParams, difficulty
+from alem_env.core.state import State
+from alem_env.observe.compact import Observation, observe
+from alem_env.observe.mask import action_mask
+from alem_env.score import score
+from alem_env.step import is_terminated, is_truncated, step
+from alem_env.worldgen.world import generate_world
+
+PRESETS = (None, "none")
+
+
+def make(
+    num_agents: int = 3,
+    num_comm_channels: int = 4,
+    rules_version: str = "0.2.1",
+    preset: str | None = None,
+    checked: bool = False,
+    **switches: Any,
+) -> "Environment":
+    """An environment.
+
+    Args:
+        num_agents: players in the team, 1 to 8.
+        num_comm_channels: message actions.
+        rules_version: "0.2.1", or "0.1.0" for the rules of the published scores.
+        preset: "none" is the game without any coordination (use it with `difficulty("none")`).
+        checked: look at the actions of every step and refuse those that do not exist. Calls under
+            `jax.jit` check shapes and dtypes only.
+        **switches: other fields of `StaticParams`.
+
+    Raises:
+        ValueError: an argument is unknown or out of range; the message names it.
+    """
+    if preset not in PRESETS:
+        raise ValueError(
+            f"preset={preset!r} is unknown; choose None or 'none'. Difficulties are parameters, not "
+            "presets: pass alem_env.difficulty(...) to reset and step"
+        )
+    known = [f.name for f in dataclasses.fields(StaticParams)]
+    unknown = sorted(set(switches) - set(known))
+    if unknown:
+        raise ValueError(f"unknown option {', '.join(unknown)}; known are {', '.join(known)}")
+    if preset == "none":
+        switches = dict(coordination_enabled=False, construction_enabled=False) | switches
+    static = StaticParams(
+        num_agents=num_agents,
+        num_comm_channels=num_comm_channels,
+        rules_version=rules_version,
+        **switches,
+    )
+    return Environment(static, checked)
+
+
+@dataclasses.dataclass(frozen=True)
+class Environment:
+    """One world, or a batch, of the shapes and switches in `static`. Holds no arrays.
+
+    Equal environments share their compiled programs.
+    """
+
+    static: StaticParams
+    check_actions: bool = False
+
+    @property
+    def num_agents(self) -> int:
+        return self.static.num_agents
+
+    @property
+    def num_actions(self) -> int:
+        return self.static.num_actions
+
+    @property
+    def default_params(self) -> EnvParams:
+        """Medium, or the game without coordination if that is what `static` has."""
+        return difficulty("medium" if self.static.coordination_enabled else "none")
+
+    def reset(self, key: jax.Array, params: EnvParams) -> tuple[Observation, State]:
+        """A new world.
+
+        Args:
+            key: () typed or (2,) raw.
+            params: numbers of the game.
+
+        Returns:
+            The observation, leaves with leading axis A, and the state.
+        """
+        self._check_key(key, ())
+        return _reset(self.static, rng.words(key), params)
+
+    def step(
+        self, key: jax.Array, state: State, actions: jax.Array, params: EnvParams
+    ) -> tuple[Observation, State, jax.Array, jax.Array, jax.Array, dict]:
+        """One transition; an episode that has ended is not reset.
+
+        Args:
+            key: () typed or (2,) raw.
+            state: the world.
+            actions: (A,) int. What is not possible does nothing.
+            params: numbers of the game.
+
+        Returns:
+            Observation, state, reward (A,) float32, terminated () bool, truncated () bool, info.
+        """
+        self._check_key(key, ())
+        self.check_step(actions, (self.num_agents,))
+        return _step(self.static, rng.words(key), state, actions, params)
+
+    def reset_batch(
+        self, keys: jax.Array, params: EnvParams, params_axis: int | None = None
+    ) -> tuple[Observation, State]:
+        """`reset` of E worlds: keys (E,) typed or (E, 2) raw; every result has leading axis E.
+
+        Args:
+            keys: one for each world.
+            params: numbers of the game, the same for all worlds, or with leading axis E.
+            params_axis: 0 for the latter.
+        """
+        self._check_key(keys, keys.shape[:1])
+        return _reset_batch(self.static, params_axis, rng.words(keys), params)
+
+    def step_batch(
+        self,
+        keys: jax.Array,
+        states: State,
+        actions: jax.Array,
+        params: EnvParams,
+        params_axis: int | None = None,
+    ) -> tuple[Observation, State, jax.Array, jax.Array, jax.Array, dict]:
+        """`step` of E worlds: actions (E, A); every result has leading axis E."""
+        self._check_key(keys, keys.shape[:1])
+        self.check_step(actions, (*keys.shape[:1], self.num_agents))
+        return _step_batch(self.static, params_axis, rng.words(keys), states, actions, params)
+
+    def action_mask(self, state: State, params: EnvParams) -> jax.Array:
+        """Legal actions (A, num_actions) bool of one world; also `observation.legal`."""
+        return _action_mask(self.static, state, params)
+
+    def score(self, state: State) -> dict[str, jax.Array]:
+        """The published metrics of one world, as if its episode ended now."""
+        return _score(self.static, state)
+
+    def _check_key(self, key: jax.Array, batch: tuple[int, ...]) -> None:
+        is_typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+        if is_typed and key.shape == batch:
+            return
+        if not is_typed and key.dtype == jnp.uint32 and key.shape == (*batch, 2):
+            return
+        raise ValueError(
+            f"key has shape {key.shape} and dtype {key.dtype}; needed is a jax key of shape "
+            f"{batch}, or raw uint32 words of shape {(*batch, 2)}"
+        )
+
+    def check_step(self, actions: jax.Array, shape: tuple[int, ...]) -> None:
+        """Refuse actions of another shape or dtype, and with `check_actions` of no meaning."""
+        if jnp.shape(actions) != shape:
+            raise ValueError(f"actions have shape {jnp.shape(actions)}; needed is {shape}")
+        if not jnp.issubdtype(jnp.result_type(actions), jnp.integer):
+            raise ValueError(f"actions have dtype {jnp.result_type(actions)}; needed are integers")
+        if not self.check_actions or isinstance(actions, jax.core.Tracer):
+            return
+        values = np.asarray(actions)
+        if ((values < 0) | (values >= self.num_actions)).any():
+            bad = values[(values < 0) | (values >= self.num_actions)]
+            raise ValueError(
+                f"actions {sorted(set(bad.tolist()))} do not exist; they run from 0 to "
+                f"{self.num_actions - 1}"
+            )
+
+
+# --- The same as functions of arrays ------------------------------------------------------------
+
+
+def reset_world(key: jax.Array, params: EnvParams, static: StaticParams):
+    """Observation and state of a new world; runs under `core.batch.over_worlds`."""
+    state = generate_world(key, params, static)
+    return observe(state, params, static), state
+
+
+def step_world(
+    key: jax.Array, state: State, actions: jax.Array, params: EnvParams, static: StaticParams
+):
+    """`Environment.step` of one world; runs under `core.batch.over_worlds`."""
+    state, reward = step(key, state, actions, params, static)
+    obs = observe(state, params, static)
+    return obs, state, reward, is_terminated(state), is_truncated(state, params), {}
+
+
+@functools.cache
+def _check_compiler_once() -> None:
+    with contextlib.suppress(ImportError):
+        from alem_env.core.compiler_check import check_compiler
+
+        check_compiler()
+
+
+def _compiled(function):
+    """`function`, compiled once for each value of its static arguments."""
+    static = [
+        n for n, name in enumerate(function.__code__.co_varnames[: function.__code__.co_argcount])
+        if name in ("static", "params_axis")
+    ]  # fmt: skip
+    compiled = jax.jit(function, static_argnums=static)
+
+    @functools.wraps(function)
+    def checked(*args):
+        _check_compiler_once()
+        return compiled(*args)
+
+    return checked
+
+
+@_compiled
+def _reset(static, key, params):
+    return single_world(functools.partial(reset_world, static=static))(key, params)
+
+
+@_compiled
+def _step(static, key, state, actions, params):
+    return single_world(functools.partial(step_world, static=static))(key, state, actions, params)
+
+
+@_compiled
+def _reset_batch(static, params_axis, keys, params):
+    rule = functools.partial(reset_world, static=static)
+    return over_worlds(rule, (0, params_axis))(keys, params)
+
+
+@_compiled
+def _step_batch(static, params_axis, keys, states, actions, params):
+    rule = functools.partial(step_world, static=static)
+    return over_worlds(rule, (0, 0, 0, params_axis))(keys, states, actions, params)
+
+
+@_compiled
+def _action_mask(static, state, params):
+    return action_mask(state, params, static)
+
+
+@_compiled
+def _score(static, state):
+    return score(state, static)

@@ -1,0 +1,228 @@
+"""Many worlds that start anew by themselves, at a cost that follows how many episodes ended."""
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+from flax import struct
+from jax import lax
+
+from alem_env.core import rng
+from alem_env.core.batch import over_worlds
+from alem_env.core.params import EnvParams, params_from_alpha
+from alem_env.core.state import State
+from alem_env.env import Environment, reset_world, step_world
+from alem_env.observe.compact import Observation
+from alem_env.score import team_score
+
+_FIRST_RESET_CHUNK = 32  # bounds the memory of generating all worlds at the start
+_ALPHA_STREAM = 0xA19A
+
+
+@struct.dataclass
+class VectorState:
+    """E worlds and what is kept of their running episodes."""
+
+    env_state: State  # leading axis E
+    episode_return: jax.Array  # (E, A) float32, sum of rewards since the reset
+    alpha: jax.Array  # (E,) float32, difficulty drawn for each world; 0 without `alpha_range`
+
+
+@dataclasses.dataclass(frozen=True)
+class VectorEnv:
+    """`num_envs` worlds with automatic resets.
+
+    Worlds whose episode ended are generated anew, `reset_chunk` at a time, with the key each would
+    have had in the benchmark's `step`; all others are left alone bit for bit.
+
+    Attributes:
+        env: the environment.
+        num_envs: E, at least 1.
+        alpha_range: (low, high); each world draws the difficulty of every episode from it, in place
+            of what `params` say. None: `params` as they are.
+        reset_chunk: worlds generated together.
+    """
+
+    env: Environment
+    num_envs: int
+    alpha_range: tuple[float, float] | None = None
+    reset_chunk: int = 4
+
+    def __post_init__(self):
+        if self.num_envs < 1 or self.reset_chunk < 1:
+            raise ValueError(
+                f"num_envs={self.num_envs} and reset_chunk={self.reset_chunk} must be at least 1"
+            )
+        if self.alpha_range is not None:
+            low, high = self.alpha_range
+            if not 0.0 <= low <= high <= 1.0:
+                raise ValueError(
+                    f"alpha_range={self.alpha_range} must be low <= high within [0, 1]"
+                )
+            object.__setattr__(self, "alpha_range", (float(low), float(high)))
+
+    @property
+    def num_agents(self) -> int:
+        return self.env.num_agents
+
+    @property
+    def num_actions(self) -> int:
+        return self.env.num_actions
+
+    def active_agents(self, state: VectorState) -> jax.Array:
+        """(E, A) bool: who is alive."""
+        return state.env_state.players.alive
+
+    def reset(self, key: jax.Array, params: EnvParams) -> tuple[Observation, VectorState]:
+        """New worlds.
+
+        Args:
+            key: one jax key, split for the worlds, or E keys.
+            params: numbers of the game, for all worlds.
+
+        Returns:
+            Observation with leading axes (E, A), and the state.
+        """
+        return _reset(self, self._keys(key), params)
+
+    def step(
+        self, key: jax.Array, state: VectorState, actions: jax.Array, params: EnvParams
+    ) -> tuple[Observation, VectorState, jax.Array, jax.Array, jax.Array, dict]:
+        """One transition of every world, then resets of those whose episode ended.
+
+        Args:
+            key: one jax key, split for the worlds, or E keys.
+            state: of `reset` or `step`.
+            actions: (E, A) int.
+            params: numbers of the game, for all worlds.
+
+        Returns:
+            Observation (of the new world where an episode ended), state, reward (E, A) float32,
+            terminated (E,) bool, truncated (E,) bool, and info: a dict of
+            `final_observation`, what would have been observed without the reset;
+            `finished` (E,) bool, episodes that ended in this step; and `episode`, a dict of
+            (E, ...) arrays that describe them and mean nothing elsewhere: `length`, `team_return`,
+            `agent_return` (E, A), the fractions `base`, `coord`, `total`, and `achievements`
+            (E, A, 93) bool.
+        """
+        self.env.check_step(actions, (self.num_envs, self.num_agents))
+        return _step(self, self._keys(key), state, actions, params)
+
+    def _keys(self, key: jax.Array) -> jax.Array:
+        """(E, 2) words, of E keys or split from one."""
+        words = rng.words(key)
+        if words.ndim == 1:
+            return rng.split(words, self.num_envs)
+        if words.shape != (self.num_envs, 2):
+            raise ValueError(f"key must be one key or {self.num_envs} of them, not {key.shape}")
+        return words
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _reset(vector: VectorEnv, keys: jax.Array, params: EnvParams):
+    chunk = min(_FIRST_RESET_CHUNK, vector.num_envs)
+    count = -(-vector.num_envs // chunk)
+    padded = jnp.concatenate([keys, keys[: count * chunk - vector.num_envs]])
+    new = lax.map(
+        over_worlds(lambda key: _new_world(vector, key, params)), padded.reshape(count, chunk, 2)
+    )
+    new = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[: vector.num_envs], new)
+    (obs, env_state), alpha = new
+    returns = jnp.zeros((vector.num_envs, vector.num_agents), jnp.float32)
+    return obs, VectorState(env_state, returns, alpha)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _step(vector: VectorEnv, keys: jax.Array, state: VectorState, actions, params: EnvParams):
+    step_keys, reset_keys = rng.split_pair(keys)
+
+    def one(key, world, action, alpha):
+        of_world = _with_alpha(vector, params, alpha)
+        return step_world(key, world, action, of_world, vector.env.static)
+
+    obs, world, reward, terminated, truncated, _ = over_worlds(one)(
+        step_keys, state.env_state, actions, state.alpha
+    )
+    finished = terminated | truncated
+    returns = state.episode_return + reward
+    info = dict(
+        final_observation=obs,
+        finished=finished,
+        episode=_describe(world, returns, finished),
+    )
+    fresh = VectorState(world, returns * ~finished[:, None], state.alpha)
+    obs, fresh = _restart(vector, finished, reset_keys, (obs, fresh), params)
+    return obs, fresh, reward, terminated, truncated, info
+
+
+def _describe(world: State, returns: jax.Array, finished: jax.Array) -> dict[str, jax.Array]:
+    names = ("base", "coord", "total")
+
+    def scores():
+        score = team_score(world.achievements)
+        return [score[name] for name in names]
+
+    def nothing():
+        return [jnp.zeros(finished.shape, jnp.float32) for _ in names]
+
+    return dict(
+        length=world.timestep,
+        team_return=returns.sum(-1),
+        agent_return=returns,
+        achievements=world.achievements,
+        **dict(zip(names, lax.cond(finished.any(), scores, nothing), strict=True)),
+    )
+
+
+def _restart(vector: VectorEnv, finished, keys, batch, params: EnvParams):
+    """`batch` = (observations, state) with a new world in place of each that is finished.
+
+    A loop over chunks of finished worlds; it does not run when there is none.
+    """
+    chunk = min(vector.reset_chunk, vector.num_envs)
+    count = finished.sum()
+    finished_first = jnp.argsort(~finished, stable=True)
+
+    def is_left(carry):
+        return carry[0] < count
+
+    def restart_chunk(carry):
+        done, batch = carry
+        place = done + jnp.arange(chunk)
+        world = finished_first[jnp.minimum(place, vector.num_envs - 1)]
+        new = over_worlds(lambda key: _new_world(vector, key, params))(keys[world])
+        (obs, env_state), alpha = new
+        obs_old, old = batch
+        for k in range(chunk):  # one after another: places beyond the last are put back unchanged
+            use = place[k] < count
+            put = functools.partial(_put_world, world[k], k, use)
+            obs_old = jax.tree.map(put, obs_old, obs)
+            old = old.replace(
+                env_state=jax.tree.map(put, old.env_state, env_state),
+                alpha=put(old.alpha, alpha),
+            )
+        return done + chunk, (obs_old, old)
+
+    return lax.while_loop(is_left, restart_chunk, (jnp.int32(0), batch))[1]
+
+
+def _put_world(index, k: int, use, batch: jax.Array, new: jax.Array) -> jax.Array:
+    """`batch` (E, ...) with new[k] at `index`, or as it was."""
+    old = lax.dynamic_index_in_dim(batch, index, keepdims=False)
+    return lax.dynamic_update_index_in_dim(batch, jnp.where(use, new[k], old), index, 0)
+
+
+def _new_world(vector: VectorEnv, key: jax.Array, params: EnvParams):
+    """(observation, state) of a new world, and its alpha."""
+    alpha = jnp.float32(0.0)
+    if vector.alpha_range is not None:
+        low, high = vector.alpha_range
+        alpha = low + (high - low) * rng.uniform(rng.fold_in(key, _ALPHA_STREAM))
+    return reset_world(key, _with_alpha(vector, params, alpha), vector.env.static), alpha
+
+
+def _with_alpha(vector: VectorEnv, params: EnvParams, alpha: jax.Array) -> EnvParams:
+    if vector.alpha_range is None:
+        return params
+    return params.replace(**params_from_alpha(alpha, vector.env.static.scale_base_difficulty))
