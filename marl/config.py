@@ -13,7 +13,7 @@ import types
 import typing
 from collections.abc import Mapping
 
-from alem_env.core.params import EnvParams, StaticParams, difficulty
+from alem_env import EnvParams, StaticParams, difficulty
 from marl.learners.on_policy import PPOConfig
 from marl.networks.factory import NetworkConfig
 

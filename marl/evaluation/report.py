@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from alem_env.core.enums import Achievement
+from alem_env import Achievement
 from marl.evaluation.protocol import FIRST_SEED, MAX_STEPS, NUM_WORLDS, TRACK, WorldResults
 from marl.evaluation.published import ROWS
 from marl.evaluation.statistics import bootstrap_interval

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import jax
+
 from marl.config import ConfigError, TrainConfig, make_train_config
 from marl.training.checkpoint import CheckpointError
 from marl.training.folder import RunFolderError, locked, prepare, write_json
@@ -26,6 +28,7 @@ EVALUATION_FILE = "evaluation.json"
 TABLE_FILE = "evaluation.txt"
 
 BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 2, 3, 4, 130
+_MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
 
 
 def run(values: Mapping) -> int:
@@ -43,6 +46,14 @@ def run(values: Mapping) -> int:
         return _fail(error, NOT_FINITE)
     except (RunFolderError, CheckpointError, OSError) as error:
         return _fail(error, FILES_FAILED)
+    except jax.errors.JaxRuntimeError as error:
+        if not any(word in str(error) for word in _MEMORY_WORDS):
+            raise
+        return _fail(
+            f"num_envs={config.num_envs} x num_steps={config.num_steps} does not fit into memory; "
+            f"lower num_envs or num_steps, or raise learner.num_minibatches ({error})",
+            FILES_FAILED,
+        )
     except KeyboardInterrupt:
         return _fail("stopped at once; the newest checkpoint is what was saved last", STOPPED)
 

@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 
-from alem_env.core.enums import Achievement
+from alem_env import Achievement
 
 
 class EpisodeWindow:

@@ -27,6 +27,7 @@ def plot_curve(folder: Path, title: str) -> Path | None:
     # The object interface: no global state, no window system.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
@@ -45,13 +46,15 @@ def plot_curve(folder: Path, title: str) -> Path | None:
             [100 * r[f"evaluation/{name}"] for r in evaluations],
             "o", markersize=3, color=colour,
         )  # fmt: skip
-    right.set(xlabel="environment steps", ylabel="score, % of the maximum", ylim=(0, None))
+    dots = " (dots: greedy, development worlds)" if evaluations else ""
+    right.set(xlabel=f"environment steps{dots}", ylabel="score, % of the maximum", ylim=(0, None))
     if right.get_legend_handles_labels()[0]:
         right.legend(frameon=False)
     figure.suptitle(title, fontsize=10)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     path = folder / CURVE_FILE
     temporary = path.with_name(f".{CURVE_FILE}")
     figure.savefig(temporary, dpi=120, format="png")
