@@ -78,12 +78,12 @@ def bits_each(keys: jax.Array) -> jax.Array:
 
 def uniform_each(keys: jax.Array) -> jax.Array:
     """One float32 in [0, 1) from each of many keys (..., 2)."""
-    return _to_unit(bits_each(keys))
+    return to_unit(bits_each(keys))
 
 
 def uniform(key: jax.Array, shape: tuple[int, ...] = ()) -> jax.Array:
     """float32 in [0, 1) of the given shape from one key (2,)."""
-    return _to_unit(random_bits(key, int(np.prod(shape))).reshape(shape))
+    return to_unit(random_bits(key, int(np.prod(shape))).reshape(shape))
 
 
 def randint(key: jax.Array, shape: tuple[int, ...], minval, maxval) -> jax.Array:
@@ -142,7 +142,8 @@ def threefry(k0, k1, x0, x1) -> tuple[jax.Array, jax.Array]:
     return x0, x1
 
 
-def _to_unit(bits: jax.Array) -> jax.Array:
+def to_unit(bits: jax.Array) -> jax.Array:
+    """float32 in [0, 1) of random words."""
     mantissa = (bits >> np.uint32(9)) | np.uint32(0x3F800000)
     return lax.bitcast_convert_type(mantissa, jnp.float32) - np.float32(1.0)
 
