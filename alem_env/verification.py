@@ -14,7 +14,6 @@ from alem_env.env import Environment
 from alem_env.observe import dense
 from alem_env.observe.compact import observe
 from alem_env.reference import from_reference, to_reference
-from alem_env.score import score
 
 TOLERANCE = 1e-5  # of floats, relative above 1: XLA versions differ in the last bit
 INIT = -1  # step of the state that world generation makes
@@ -45,30 +44,32 @@ class Outcome:
     difference: Difference | None  # None: as recorded, to the last step
 
 
-@dataclasses.dataclass(frozen=True)
-class Programs:
-    """The compiled world; one for all recordings of the same static parameters."""
+class World:
+    """The environment of some static parameters; equal ones share their compiled programs."""
 
-    reset: Callable  # key, params -> observation, state
-    step: Callable  # key, state, actions, params -> observation, state, reward, done
-    observe: Callable  # state, params -> observation
-    expand: Callable  # observation -> dense vector
+    def __init__(self, static: StaticParams):
+        self.env = Environment(static)
+
+    def step(self, key, state, actions, params):
+        """Observation, state, rewards and whether the episode is over."""
+        obs, state, reward, terminated, truncated, _ = self.env.step(key, state, actions, params)
+        return obs, state, reward, np.asarray(terminated) | np.asarray(truncated)
+
+    def observe(self, state, params):
+        return _observe(state, params, self.env.static)
+
+    def expand(self, observation):
+        return _expand(observation, self.env.static)
 
 
-@functools.lru_cache(maxsize=4)
-def programs(static: StaticParams) -> Programs:
-    env = Environment(static)
+@functools.partial(jax.jit, static_argnums=2)
+def _observe(state, params, static):
+    return observe(state, params, static)
 
-    def step(key, state, actions, params):
-        obs, state, reward, terminated, truncated, _ = env.step(key, state, actions, params)
-        return obs, state, reward, terminated | truncated
 
-    return Programs(
-        reset=jax.jit(env.reset),
-        step=jax.jit(step),
-        observe=jax.jit(lambda state, params: observe(state, params, static)),
-        expand=jax.jit(lambda observation: dense.expand(observation, static)),
-    )
+@functools.partial(jax.jit, static_argnums=1)
+def _expand(observation, static):
+    return dense.expand(observation, static)
 
 
 def verify(
@@ -93,8 +94,8 @@ def verify(
 
 def _verify_transitions(recording, single_step, progress) -> Outcome:
     static, params = recording.static, recording.params
-    world = programs(static)
-    observation, state = world.reset(rng.words(rng.key(recording.seed)), params)
+    world = World(static)
+    observation, state = world.env.reset(rng.words(rng.key(recording.seed)), params)
     expected = recording.init
     difference = compare(INIT, expected, to_reference(state, static))
     if difference and not single_step:
@@ -126,7 +127,7 @@ def _verify_transitions(recording, single_step, progress) -> Outcome:
         if difference:
             return Outcome(t, difference)
         progress(t + 1)
-    difference = compare(recording.num_steps - 1, *_scores(recording, state))
+    difference = compare(recording.num_steps - 1, *_scores(recording, world.env.score(state)))
     return Outcome(recording.num_steps, difference)
 
 
@@ -135,9 +136,8 @@ def _recorded_observation(recording: rec.Transitions, t: int) -> np.ndarray:
     return rec.patch(empty, recording.observations.at(t))["obs"]
 
 
-def _scores(recording, state) -> tuple[dict, dict]:
+def _scores(recording, ours) -> tuple[dict, dict]:
     """Recorded and own final score. The benchmark repeats team numbers for every agent."""
-    ours = score(state, recording.static)
     wanted = {f"score/{name}": value for name, value in recording.score.items()}
     found = {
         f"score/{name}": np.broadcast_to(np.asarray(ours[name]), value.shape)
@@ -148,9 +148,9 @@ def _scores(recording, state) -> tuple[dict, dict]:
 
 
 def _verify_facts(facts: rec.Facts, progress) -> Outcome:
-    world = programs(facts.static)
+    world = World(facts.static)
     key, reset_key = rng.split_pair(rng.words(rng.key(facts.seed)))
-    observation, state = world.reset(reset_key, facts.params)
+    observation, state = world.env.reset(reset_key, facts.params)
     reward, done = np.full(facts.static.num_agents, np.nan, np.float32), False
     for t in range(facts.num_steps):
         difference = _compare_facts(facts, t, observation, state, reward, done)

@@ -18,7 +18,7 @@ STATIONS = (
 )  # fmt: skip
 HOSTILE = [0, 2, 1, 3, 4, 5, 6, 7, 0]  # type of each floor's mobs
 MOB_TYPES = {"passive": [0, 2, 1, 2, 2, 1, 1, 1, 0], "melee": HOSTILE, "ranged": HOSTILE}
-DO, NOOP, ASCEND, DESCEND, PLACE_PLANT = 5, 0, 19, 18, 10
+DO, NOOP, ASCEND, DESCEND, PLACE_PLANT, MAKE_IRON_ARMOUR = 5, 0, 19, 18, 10, 22
 COMMON_ACTIONS = [5] * 6 + [51, 52, 53, 20, 21, 23, 22, 8, 9, 18, 19, 26, 24, 35, 36, 41]
 RIM_ACTIONS = [DO] * 4 + [7, 8, 9, PLACE_PLANT, 27, 24, 26, 51, 52, 53, 1, 2, 3, 4, ASCEND, DESCEND]
 
@@ -30,6 +30,11 @@ def set_scalar(s, name, value):
 def ahead(s, i):
     """Cell that player i faces."""
     return s["player_position"][i] + np.array(NEIGHBOURS[s["player_direction"][i] - 1])
+
+
+def ahead_on_map(s, i):
+    """The same, with cells beyond the rim brought to the other side."""
+    return ahead(s, i) % np.array(s["map"].shape[1:])
 
 
 def standing(s):
@@ -213,13 +218,14 @@ def place_tasks(s, rng, n, level, size):
             deadline = int(s["timestep"]) + rng.integers(-1, 9)
             initiator, building = rng.integers(n), rng.choice([0, 0, 1, 2, 3])
             s["pending_handovers"][k] = [1, p[0], p[1], deadline, initiator, building]
+            p = p % np.array(size)
             if rng.random() < 0.7 and tuple(p) not in players:
                 s["coordination_map"][level][tuple(p)] = -int(rng.integers(3, 18))
     if level == 8:
         set_scalar(s, "boss_progress", rng.integers(0, 9))
         set_scalar(s, "boss_timesteps_to_spawn_this_round", rng.integers(0, 8))
         if rng.random() < 0.7:
-            at = tuple(ahead(s, rng.integers(n)))
+            at = tuple(ahead_on_map(s, rng.integers(n)))
             if at not in players:
                 world[at] = rng.choice([B.NECROMANCER.value, B.NECROMANCER_VULNERABLE.value])
 
@@ -249,8 +255,11 @@ def stage_craft(s, rng, n, level, at, required):
     for f in ("wood", "stone", "coal", "iron", "diamond", "sapling", "ruby", "sapphire"):
         s["inventory." + f][:] = 60
     s["inventory.pickaxe"][:] = s["inventory.sword"][:] = 3
-    s["inventory.armour"][:] = 1
-    return int(rng.choice([20, 21, 23]))  # MAKE_DIAMOND_PICKAXE, _SWORD, _ARMOUR
+    action = int(
+        rng.choice([20, 21, 23, MAKE_IRON_ARMOUR])
+    )  # MAKE_DIAMOND_PICKAXE, _SWORD, _ARMOUR
+    s["inventory.armour"][:] = 0 if action == MAKE_IRON_ARMOUR else 1
+    return action
 
 
 def stage_elite(s, rng, n, level, at, required):
