@@ -102,11 +102,15 @@ def draw(key: jax.Array, counts: tuple[int, int, int]) -> Draws:
     first_ranged = len(hands_on_sub)
     hands_on_sub += [False] * (3 * ranged)
 
+    # Words apart and nothing but keys in the loop: this way the compiler makes vector code of it.
     def link(key, hands_on_sub):
-        following, sub = rng.split_pair(key)
-        return jnp.where(hands_on_sub, sub, following), sub
+        first, second = (rng.threefry(*key, np.uint32(i), np.uint32(i + 2)) for i in (0, 1))
+        following = tuple(jnp.where(hands_on_sub, sub, k) for k, sub in (first, second))
+        return following, key
 
-    _, subs = lax.scan(link, key, np.array(hands_on_sub))
+    _, keys = lax.scan(link, (key[0], key[1]), np.array(hands_on_sub))
+    subs = [rng.threefry(*keys, np.uint32(i), np.uint32(i + 2))[1] for i in (0, 1)]
+    numbers = rng.uniform_each(jnp.stack(subs, axis=-1))
     first = np.concatenate(
         [
             1 + 4 * np.arange(melee),
@@ -115,7 +119,7 @@ def draw(key: jax.Array, counts: tuple[int, int, int]) -> Draws:
         ]
     )
     several = np.repeat([1, 0, 1], counts)
-    numbers = rng.uniform_each(subs)[np.stack([first, first + several, first + 2 * several])]
+    numbers = numbers[np.stack([first, first + several, first + 2 * several])]
     return Draws(wander=numbers[0], axis=numbers[1], mood=numbers[2])
 
 
@@ -211,23 +215,25 @@ def settle_moves(
     possible &= (wishes.cell != herd.position).any(-1)
 
     where, goal = cell_number(herd.position), cell_number(wishes.cell)
-    earlier = np.tri(mobs, k=-1, dtype=bool)  # [mob, other]: the other has moved already
-    on_place = goal[:, None] == where[None, :]
-    on_goal = goal[:, None] == goal[None, :]
-    possible &= ~(on_place & earlier.T & herd.alive).any(axis=1)
-    stayed = _pack_bits(on_place & earlier & alive)
-    went = _pack_bits(on_goal & earlier & alive)
+    slots = np.arange(mobs)
+    own = np.zeros((mobs, -(-mobs // 32)), np.uint32)  # the bit of each mob
+    own[slots, slots // 32] = 1 << (slots % 32)
+    earlier = np.cumsum(own, axis=0, dtype=np.uint32) - own  # bits of those who have moved before
+    later = ~earlier - own
+    on_place = _pack_bits(goal[:, None] == where[None, :], own)
+    on_goal = _pack_bits(goal[:, None] == goal[None, :], own)
+    still_alive = _pack_bits(alive, own)
+    possible &= (on_place & later & _pack_bits(herd.alive, own) == 0).all(axis=1)
+    stayed = on_place & earlier & still_alive
+    went = on_goal & earlier & still_alive
 
     def settle(moved, mob):
         possible, stayed, went, bit = mob
         free = possible & (((stayed & ~moved) | (went & moved)) == 0).all()
         return moved | jnp.where(free, bit, np.uint32(0)), free
 
-    slots = np.arange(mobs)
-    bits = np.zeros((mobs, stayed.shape[1]), np.uint32)
-    bits[slots, slots // 32] = 1 << (slots % 32)
     start = jnp.zeros_like(stayed[0])
-    _, moved = lax.scan(settle, start, (possible, stayed, went, jnp.asarray(bits)), unroll=8)
+    _, moved = lax.scan(settle, start, (possible, stayed, went, jnp.asarray(own)), unroll=8)
     return jnp.where(moved[:, None], wishes.cell, herd.position)
 
 
@@ -273,9 +279,7 @@ def _wander(row: jax.Array, column: jax.Array, number: jax.Array, lazy: np.ndarr
     return (to_down.astype(jnp.int32) - to_up, to_right.astype(jnp.int32) - to_left)
 
 
-def _pack_bits(matrix: jax.Array) -> jax.Array:
-    """Rows of a bool matrix (M, M) as words (M, W) uint32, 32 columns to a word."""
-    columns = np.arange(matrix.shape[1])
-    values = jnp.where(matrix, np.uint32(1) << (columns % 32).astype(np.uint32), np.uint32(0))
-    words = [values[:, i : i + 32].sum(axis=1) for i in range(0, len(columns), 32)]
-    return jnp.stack(words, axis=1)
+def _pack_bits(flags: jax.Array, own: np.ndarray) -> jax.Array:
+    """Bools (..., M) as words (..., W) uint32, with the bits that each has in `own` (M, W)."""
+    words = [jnp.where(flags, bits, np.uint32(0)).sum(axis=-1) for bits in own.T]
+    return jnp.stack(words, axis=-1)

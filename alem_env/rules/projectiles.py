@@ -147,8 +147,9 @@ def fly_player_projectiles(
     shots = floor.player_projectiles
     position = shots.position + shots.direction
     blocked = ~in_bounds(position) | is_solid(at(floor.block, position))
-    before = (herd.health, herd.alive, players.health, ~blocked)
-    health, alive, player_health, flies_on = when_any(
+    nothing = jnp.zeros(NUM_ACHIEVEMENTS, bool)
+    before = (herd.health, herd.alive, players.health, ~blocked, nothing)
+    health, alive, player_health, flies_on, earned = when_any(
         shots.active.any(),
         partial(_strike, classes=classes),
         before,
@@ -159,8 +160,6 @@ def fly_player_projectiles(
         params.friendly_fire,
     )
     killed = herd.alive & ~alive & (classes != MobClass.PASSIVE)
-    column = jnp.asarray(MOB_ACHIEVEMENT)[classes, herd.kind]
-    earned = killed[:, None] & (column[:, None] == np.arange(NUM_ACHIEVEMENTS))
     shots = shots.replace(position=position, active=shots.active & flies_on)
     floor = floor.replace(
         player_projectiles=shots, monsters_killed=floor.monsters_killed + killed.sum()
@@ -168,7 +167,7 @@ def fly_player_projectiles(
     state = state.replace(
         floor=floor,
         players=players.replace(health=player_health),
-        achievements=state.achievements | earned.any(axis=0),  # for the whole team, as published
+        achievements=state.achievements | earned,  # for the whole team, as published
     )
     return state, herd.replace(health=health, alive=alive)
 
@@ -188,7 +187,7 @@ def shot_damage(shots: Projectiles, players: Players) -> jax.Array:
 
 
 def _strike(
-    before: tuple[jax.Array, jax.Array, jax.Array, jax.Array],
+    before: tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array],
     herd: Herd,
     shots: Projectiles,
     players: Players,
@@ -202,8 +201,8 @@ def _strike(
     on each: the second is met, which stops the projectile, but not hurt.
 
     Args:
-        before: health and life of the mobs (M,), health of the players (A,), and (n,) bool: no
-            obstacle ahead.
+        before: health and life of the mobs (M,), health of the players (A,), (n,) bool: no
+            obstacle ahead, and (93,) bool: achievements of the team.
         herd: the mobs.
         shots: the projectiles, before they move.
         players: the team.
@@ -214,7 +213,7 @@ def _strike(
     Returns:
         `before` after them.
     """
-    mob_health, mob_alive, health, flies_on = before
+    mob_health, mob_alive, health, flies_on, earned = before
     position = shots.position + shots.direction
     damage = shot_damage(shots, players)
     mob_defense = jnp.asarray(MOB_DEFENSE)[herd.kind, classes]
@@ -242,7 +241,11 @@ def _strike(
     (mob_health, mob_alive, health), spent = lax.scan(
         fly, (mob_health, mob_alive, health), (here, there, mob_lost, lost)
     )
-    return mob_health, mob_alive, health, flies_on & ~spent & ~on_player.any(axis=1)
+    killed = herd.alive & ~mob_alive & (classes != MobClass.PASSIVE)
+    column = jnp.asarray(MOB_ACHIEVEMENT)[classes, herd.kind]
+    defeats = killed[:, None] & (column[:, None] == np.arange(NUM_ACHIEVEMENTS))
+    flies_on &= ~spent & ~on_player.any(axis=1)
+    return mob_health, mob_alive, health, flies_on, earned | defeats.any(axis=0)
 
 
 def _same(position: jax.Array, others: jax.Array) -> jax.Array:
