@@ -76,12 +76,21 @@ def _sum_rows_by_turns(kernel, indices, values):
 
 
 def _scatter_by_turns(zeros, gradient, indices, values):
-    """CPU: walk along K; a turn adds one weighted gradient row for each of the N sums."""
+    """CPU: walk along K; a turn adds one gradient row for each of the N sums. Rows of weight 1 are
+    added as they are, and those of weight 0 fall off the end: a product fused into the scatter
+    makes it twice as slow (measured)."""
+    beyond = zeros.shape[0]
+
+    def unweighted(total, index, value):
+        return total.at[jnp.where(value == 0, beyond, index)].add(gradient, mode="drop")
+
+    def weighted(total, index, value):
+        return total.at[index].add(gradient * value[:, None], mode="promise_in_bounds")
 
     def turn(total, rows):
         index, value = rows
-        update = gradient * value[:, None]
-        return total.at[index].add(update, mode="promise_in_bounds"), None
+        is_plain = jnp.all((value == 0) | (value == 1))
+        return lax.cond(is_plain, unweighted, weighted, total, index, value), None
 
     return lax.scan(turn, zeros, (indices.T, values.T))[0]
 

@@ -23,6 +23,7 @@ def sparse_and_dense():
     rows = rng.integers(0, FEATURES, (5, 2, ROWS))
     rows[..., 1] = rows[..., 0]
     weights = np.where(rng.random(rows.shape) < 0.7, 1.0, rng.normal(size=rows.shape))
+    weights[..., :3] = rng.random((5, 2, 3)) < 0.7  # one-hot fields: weights are 0 or 1
     weights[..., -2:], rows[..., -2:] = 0.0, 0
     dense = rng.normal(size=(5, 2, len(COLUMNS)))
     vector = np.zeros((5, 2, FEATURES))
