@@ -440,7 +440,7 @@ def overflow(t, s, rng, static):
         counter = name.endswith(
             ("_count", "_attempts", "_successes", "_events", "_steps", "_kills")
         )
-        if counter or name in ("revives", "player_xp", "monsters_killed", "sync_coord_by_agents"):
+        if counter or name in ("revives", "monsters_killed", "sync_coord_by_agents"):
             edited[name] = (value + rng.choice(edges)).astype(value.dtype) % 70_000
     plants = edited["growing_plants_age"]
     plants[:] = np.where(rng.random(plants.shape) < 0.3, rng.choice(edges, plants.shape), plants)
