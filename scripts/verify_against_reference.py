@@ -28,7 +28,8 @@ class ReferenceFailed(RuntimeError):
 def run_reference(python: str, *arguments: str) -> str:
     """Output of the reference's interpreter, on the CPU."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    environment.pop("PYTHONPATH", None)
+    for name in ("PYTHONPATH", "XLA_FLAGS"):  # meant for this interpreter, and its jaxlib
+        environment.pop(name, None)
     try:
         result = subprocess.run(
             [python, *arguments], capture_output=True, text=True, env=environment, check=False

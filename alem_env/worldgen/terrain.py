@@ -165,7 +165,10 @@ def _ladder_light(down: jax.Array, up: jax.Array) -> jax.Array:
     light = jnp.zeros(MAP_SIZE, jnp.float32)
     rows, columns = np.arange(MAP_SIZE[0])[:, None], np.arange(MAP_SIZE[1])
     for ladders in (up, down):
-        corner = jnp.clip(ladders - radius, 0, np.array(MAP_SIZE) - 2 * radius - 1)
+        # As published: a corner before the first row or column counts from the far side.
+        corner = ladders - radius
+        corner = jnp.where(corner < 0, corner + np.array(MAP_SIZE), corner)
+        corner = jnp.minimum(corner, np.array(MAP_SIZE) - 2 * radius - 1)
         row = rows - corner[0, 0] - radius
         column_ = jnp.full(MAP_SIZE[1], radius + 1)
         for ladder in range(ladders.shape[0]):
