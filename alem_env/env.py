@@ -5,8 +5,8 @@
     obs, state = env.reset(key, params)
     obs, state, reward, terminated, truncated, info = env.step(key, state, actions, params)
 
-Keys are jax keys, typed or raw; worlds of equal keys are those of the benchmark. `alem_env.VectorEnv`
-adds resets.
+Keys are jax keys, typed or raw; worlds of equal keys are those of the benchmark.
+`alem_env.VectorEnv` adds resets.
 """
 
 import contextlib
@@ -55,8 +55,8 @@ def make(
     """
     if preset not in PRESETS:
         raise ValueError(
-            f"preset={preset!r} is unknown; choose None or 'none'. Difficulties are parameters, not "
-            "presets: pass alem_env.difficulty(...) to reset and step"
+            f"preset={preset!r} is unknown; choose None or 'none'. Difficulties are parameters: "
+            "pass alem_env.difficulty(...) to reset and step"
         )
     known = [f.name for f in dataclasses.fields(StaticParams)]
     unknown = sorted(set(switches) - set(known))

@@ -14,10 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import struct
+from jax import lax
 
 from alem_env.core.enums import Action, Item, MobCoordination
 from alem_env.core.params import EnvParams, StaticParams
-from alem_env.core.state import Players, Projectiles, State, light_index
+from alem_env.core.state import Players, State, light_index
 from alem_env.core.tables import MAP_SIZE, MONSTERS_TO_CLEAR_FLOOR, VIEW_SIZE
 from alem_env.observe.mask import action_mask
 from alem_env.rules.common import is_boss_vulnerable
@@ -46,11 +47,10 @@ NUMBERS = (
 class Observation:
     """One observation of each agent, packed; `unpack` names the bits. M mobs, P projectiles.
 
-    575 bytes an agent for three agents and four channels.
+    674 bytes an agent for three agents and four channels.
     """
 
-    terrain: jax.Array  # (A, 9, 11) uint16: block 0-5, item 6-8, lit 9, soft 10
-    requirement: jax.Array  # (A, 9, 11) int8, as `Floor.requirement`
+    ground: jax.Array  # (A, 9, 11) uint32, all 0 in the dark: see `_ground_codes`
     mobs: jax.Array  # (A, M) uint16: cell 0-6, channel 7-12, shown 13, requires 14, hard 15
     projectiles: jax.Array  # (A, P) uint16: cell 0-6, channel 7-12, shown 13
     handovers: jax.Array  # (A, H) uint16: cell 0-6, steps left (0 to 15) 7-10
@@ -91,25 +91,16 @@ class View(NamedTuple):
 def observe(state: State, params: EnvParams, static: StaticParams) -> Observation:
     """The observation of every agent in one world."""
     players, floor = state.players, state.floor
-    lit_map = _LitCells(state)
-    terrain, requirement = _terrain(state, lit_map)
-    mobs = [
-        _mob_list(m, players, lit_map, k)
-        for k, m in enumerate((floor.melee, floor.passive, floor.ranged))
-    ]
-    shots = [
-        _projectile_list(p, players, lit_map, 3 + k)
-        for k, p in enumerate((floor.mob_projectiles, floor.player_projectiles))
-    ]
-    order = team_order(static.num_agents)
+    codes = _ground_codes(state)
+    mobs = (floor.melee, floor.passive, floor.ranged)
+    shots = (floor.mob_projectiles, floor.player_projectiles)
     return Observation(
-        terrain=terrain,
-        requirement=requirement,
-        mobs=jnp.concatenate(mobs, axis=1),
-        projectiles=jnp.concatenate(shots, axis=1),
-        handovers=_handover_list(state, lit_map),
-        team=_pack_team(players, lit_map, order),
-        health=players.health[order],
+        ground=_ground(codes, players),
+        mobs=_mob_list(mobs, players, codes),
+        projectiles=_projectile_list(shots, players, codes),
+        handovers=_handover_list(state, codes),
+        team=_pack_team(players, codes),
+        health=players.health[team_order(static.num_agents)],
         numbers=_numbers(state),
         daylight=jnp.broadcast_to(state.light_level, players.alive.shape),
         legal=action_mask(state, params, static),
@@ -118,17 +109,18 @@ def observe(state: State, params: EnvParams, static: StaticParams) -> Observatio
 
 def unpack(obs: Observation) -> View:
     """Every field of an observation by name. Works on any leading axes."""
-    terrain = _flat_cells(obs.terrain).astype(jnp.int32)
+    ground = obs.ground.reshape(*obs.ground.shape[:-2], NUM_CELLS).astype(jnp.int32)
+    lit = _bit(ground, _LIT)
     team = obs.team.astype(jnp.int32)
     mobs = obs.mobs.astype(jnp.int32)
     shots = obs.projectiles.astype(jnp.int32)
     handovers = obs.handovers.astype(jnp.int32)
     return View(
-        block=terrain & 63,
-        item=(terrain >> 6) & 7,
-        lit=_bit(terrain, 9),
-        soft=_bit(terrain, 10),
-        requirement=_flat_cells(obs.requirement).astype(jnp.int32),
+        block=ground & 63,
+        item=(ground >> 6) & 7,
+        lit=lit,
+        soft=_bit(ground, 10),
+        requirement=jnp.where(lit, (ground >> 11) - _REQUIREMENT_OFFSET, 0),
         mob_cell=mobs & 127,
         mob_channel=(mobs >> 7) & 63,
         mob_shown=_bit(mobs, 13),
@@ -157,79 +149,81 @@ def team_order(num_agents: int) -> np.ndarray:
 
 # --- The ground ---------------------------------------------------------------------------------
 
-
-class _LitCells:
-    """Whether cells of the team's floor are lit enough to see what is there."""
-
-    def __init__(self, state: State):
-        index = light_index(state.floor_index)
-        self.is_day = index < 0
-        self.light = state.light.reshape(-1)
-        self.offset = jnp.maximum(index, 0) * (MAP_SIZE[0] * MAP_SIZE[1])
-
-    def __call__(self, row: jax.Array, column: jax.Array) -> jax.Array:
-        """Cells of any shape, on or off the map; beyond the map it is dark."""
-        inside, flat = _on_map(row, column)
-        return inside & (self.is_day | (_take(self.light, flat + self.offset) > LIGHT_THRESHOLD))
+_LIT = 9
+_REQUIREMENT_OFFSET = 64
 
 
-def _terrain(state: State, lit_map: _LitCells) -> tuple[jax.Array, jax.Array]:
-    """`Observation.terrain` and `requirement`."""
-    floor = state.floor
-    corner = state.players.position - np.array(VIEW_SIZE) // 2
-    row = corner[:, 0, None, None] + np.arange(VIEW_ROWS)[:, None]
-    column = corner[:, 1, None, None] + np.arange(VIEW_COLUMNS)
-    row, column = jnp.broadcast_arrays(row, column)
-    _, flat = _on_map(row, column)
-    lit = lit_map(row, column)
+def _ground_codes(state: State) -> jax.Array:
+    """The team's floor (48, 48) uint32: block 0-5, item 6-8, lit 9, soft 10, requirement + 64 from
+    bit 11; 0 where it is too dark to see anything.
 
-    def see(plane):
-        return _take(plane.reshape(-1), flat)
+    One pass over the floor is cheaper than looking up every plane for every agent.
+    """
+    floor, index = state.floor, light_index(state.floor_index)
+    light = lax.dynamic_index_in_dim(state.light, jnp.maximum(index, 0), keepdims=False)
+    lit = (index < 0) | (light > LIGHT_THRESHOLD)
+    requirement = floor.requirement.astype(jnp.int32) + _REQUIREMENT_OFFSET
+    code = (
+        floor.block.astype(jnp.uint32)
+        | jnp.minimum(floor.item, np.uint8(NO_ITEM_SHOWN)).astype(jnp.uint32) << np.uint32(6)
+        | np.uint32(1 << _LIT)
+        | floor.soft.astype(jnp.uint32) << np.uint32(10)
+        | requirement.astype(jnp.uint32) << np.uint32(11)
+    )
+    return jnp.where(lit, code, np.uint32(0))
 
-    item = jnp.minimum(see(floor.item), np.uint8(NO_ITEM_SHOWN))
-    code = see(floor.block).astype(jnp.uint16) | item.astype(jnp.uint16) << np.uint16(6)
-    code |= see(floor.soft).astype(jnp.uint16) << np.uint16(10)
-    code |= np.uint16(1 << 9)
-    return jnp.where(lit, code, np.uint16(0)), jnp.where(lit, see(floor.requirement), np.int8(0))
+
+def _ground(codes: jax.Array, players: Players) -> jax.Array:
+    """`Observation.ground`. Beyond the map it is dark."""
+    rows, columns = VIEW_ROWS // 2, VIEW_COLUMNS // 2
+    padded = jnp.pad(codes, ((rows, rows), (columns, columns)))
+    return jax.vmap(lambda at: lax.dynamic_slice(padded, (at[0], at[1]), VIEW_SIZE))(
+        players.position
+    )
 
 
-def _on_map(row: jax.Array, column: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Whether cells are on the map, and their index into a flattened plane (clamped)."""
+def _is_lit(codes: jax.Array, position: jax.Array) -> jax.Array:
+    """Whether one can see what is on (n, 2) cells, on the map or not."""
     rows, columns = MAP_SIZE
+    row, column = position[:, 0], position[:, 1]
     inside = (row >= 0) & (row < rows) & (column >= 0) & (column < columns)
-    flat = jnp.clip(row, 0, rows - 1) * columns + jnp.clip(column, 0, columns - 1)
-    return inside, flat
-
-
-def _take(flat_plane: jax.Array, index: jax.Array) -> jax.Array:
-    return flat_plane.at[index].get(mode="promise_in_bounds", wrap_negative_indices=False)
+    cell = jnp.clip(row, 0, rows - 1) * columns + jnp.clip(column, 0, columns - 1)
+    code = codes.reshape(-1).at[cell].get(mode="promise_in_bounds", wrap_negative_indices=False)
+    return inside & (code > 0)
 
 
 # --- What stands or flies on it -----------------------------------------------------------------
 
 
-def _local(position: jax.Array, players: Players) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Where (n, 2) cells lie in each agent's view.
+class _Places(NamedTuple):
+    """Where n cells lie in each agent's view, (A, n) each."""
 
-    Returns:
-        (A, n): the view's cell that a write there reaches (-1 for none: the benchmark's indices
-        wrap below zero and drop beyond the edge), and whether the place is really in view;
-        (A, n, 2): the place relative to the view's corner.
-    """
-    size = np.array(VIEW_SIZE)
-    place = position[None, :, :] - players.position[:, None, :] + size // 2
-    in_view = ((place >= 0) & (place < size)).all(-1)
-    wrapped = jnp.where(place < 0, place + size, place)
-    writes = ((wrapped >= 0) & (wrapped < size)).all(-1)
-    cell = jnp.where(writes, wrapped[..., 0] * VIEW_COLUMNS + wrapped[..., 1], -1)
-    return cell, in_view, place
+    row: jax.Array  # from the view's upper left corner
+    column: jax.Array
+    in_view: jax.Array
+    target: jax.Array  # cell that a write there reaches, -1 for none: the benchmark's indices wrap
+    # below zero and are dropped beyond the edge
+
+
+def _places(position: jax.Array, players: Players) -> _Places:
+    row = position[:, 0] - players.position[:, 0, None] + VIEW_ROWS // 2
+    column = position[:, 1] - players.position[:, 1, None] + VIEW_COLUMNS // 2
+    wrapped_row = jnp.where(row < 0, row + VIEW_ROWS, row)
+    wrapped_column = jnp.where(column < 0, column + VIEW_COLUMNS, column)
+    writes = (wrapped_row >= 0) & (wrapped_row < VIEW_ROWS)
+    writes &= (wrapped_column >= 0) & (wrapped_column < VIEW_COLUMNS)
+    target = jnp.where(writes, wrapped_row * VIEW_COLUMNS + wrapped_column, -1)
+    in_view = writes & (row >= 0) & (column >= 0)
+    return _Places(row, column, in_view, target)
 
 
 def _is_last(target: jax.Array) -> jax.Array:
     """(A, n) bool: no later slot writes to the same target (A, n).
 
-    One term a slot rather than a reduction over pairs: that fuses into vector code.
+    One term a slot rather than a reduction over pairs: that fuses into vector code. The barrier
+    keeps the compiler from working out the targets anew in every term.
     """
+    target = lax.optimization_barrier(target)
     slots = np.arange(target.shape[1])
     is_last = jnp.ones(target.shape, bool)
     for later in range(1, target.shape[1]):
@@ -237,46 +231,54 @@ def _is_last(target: jax.Array) -> jax.Array:
     return is_last
 
 
-def _slot_list(position, present, channel, players, lit_map):
-    """Cell, channel and visibility (A, n) of slots that may be in view, and which are shown."""
-    cell, in_view, _ = _local(position, players)
-    visible = in_view & present
-    shown = visible & _is_last(cell * 64 + channel)
-    lit = lit_map(position[:, 0], position[:, 1])
-    visible, shown = visible & lit, shown & lit
-    return jnp.where(visible, cell, NOWHERE), visible, shown
+def _slot_lists(groups, present: str, first_class: int, players: Players, codes: jax.Array):
+    """Of the slots of all groups: cell (A, n), channel (n,), visible and shown (A, n)."""
+    position = jnp.concatenate([group.position for group in groups])
+    channel = jnp.concatenate(
+        [g.kind + KINDS_PER_CLASS * (first_class + k) for k, g in enumerate(groups)]
+    )
+    present = jnp.concatenate([getattr(group, present) for group in groups])
+    place = _places(position, players)
+    visible = place.in_view & (present & _is_lit(codes, position))
+    written = place.target * 64 + channel
+    shown, start = [], 0
+    for group in groups:  # groups have channels of their own
+        stop = start + group.kind.shape[0]
+        shown.append(_is_last(written[:, start:stop]))
+        start = stop
+    cell = jnp.where(visible, place.target, NOWHERE)
+    return cell, channel, visible, visible & jnp.concatenate(shown, axis=1)
 
 
-def _mob_list(mobs, players: Players, lit_map: _LitCells, mob_class: int) -> jax.Array:
-    channel = mobs.kind + KINDS_PER_CLASS * mob_class
-    cell, visible, shown = _slot_list(mobs.position, mobs.alive, channel, players, lit_map)
-    # Only live mobs that are in view mark their cell, and no other slot takes a mark away.
-    requires = visible & (mobs.coordination > MobCoordination.NORMAL)
-    hard = visible & (mobs.coordination == MobCoordination.HARD)
+def _mob_list(groups, players: Players, codes: jax.Array) -> jax.Array:
+    """`Observation.mobs`."""
+    cell, channel, visible, shown = _slot_lists(groups, "alive", 0, players, codes)
+    coordination = jnp.concatenate([group.coordination for group in groups])
+    # Only live mobs in view mark their cell, and no other slot takes a mark away.
+    requires = visible & (coordination > MobCoordination.NORMAL)
+    hard = visible & (coordination == MobCoordination.HARD)
     return _pack16(cell, channel, shown, requires, hard)
 
 
-def _projectile_list(shots: Projectiles, players, lit_map: _LitCells, shot_class: int) -> jax.Array:
-    channel = shots.kind + KINDS_PER_CLASS * shot_class
-    cell, _, shown = _slot_list(shots.position, shots.active, channel, players, lit_map)
+def _projectile_list(groups, players: Players, codes: jax.Array) -> jax.Array:
+    """`Observation.projectiles`."""
+    cell, channel, _, shown = _slot_lists(groups, "active", 3, players, codes)
     return _pack16(cell, channel, shown)
 
 
-def _handover_list(state: State, lit_map: _LitCells) -> jax.Array:
-    """Of several handovers on one cell, the one with most time left is shown."""
+def _handover_list(state: State, codes: jax.Array) -> jax.Array:
+    """`Observation.handovers`; of several on one cell, the one with most time left is shown."""
     pending = state.handovers
     steps = jnp.clip(pending.deadline - state.timestep, 0, HANDOVER_STEPS_SHOWN)
     steps = jnp.where(pending.active, steps, 0)
     slots = np.arange(steps.shape[0])
-    same = (pending.position[:, None] == pending.position[None, :]).all(-1)
-    beats = (steps[None, :] > steps[:, None]) | (
-        (steps[None, :] == steps[:, None]) & (slots[None, :] > slots[:, None])
-    )
-    lit = lit_map(pending.position[:, 0], pending.position[:, 1])
-    steps = jnp.where(lit & ~(same & beats).any(-1), steps, 0)
-    cell, in_view, _ = _local(pending.position, state.players)
-    cell = jnp.where(in_view & (steps > 0), cell, NOWHERE)
-    return (cell | jnp.where(in_view, steps, 0) << 7).astype(jnp.uint16)
+    row, column = pending.position[:, 0], pending.position[:, 1]
+    same = (row[:, None] == row) & (column[:, None] == column)
+    beats = (steps > steps[:, None]) | ((steps == steps[:, None]) & (slots > slots[:, None]))
+    shown = _is_lit(codes, pending.position) & ~(same & beats).any(-1)
+    place = _places(pending.position, state.players)
+    steps = jnp.where(place.in_view & shown, steps, 0)
+    return (jnp.where(steps > 0, place.target, NOWHERE) | steps << 7).astype(jnp.uint16)
 
 
 def _pack16(cell, channel, *flags) -> jax.Array:
@@ -289,17 +291,16 @@ def _pack16(cell, channel, *flags) -> jax.Array:
 # --- The team and the agent itself --------------------------------------------------------------
 
 
-def _pack_team(players: Players, lit_map: _LitCells, order: np.ndarray) -> jax.Array:
-    """`Observation.team` (A, A): cell 0-6, alive shown 7, alive 8, direction 9-12, role 13-14,
+def _pack_team(players: Players, codes: jax.Array) -> jax.Array:
+    """`Observation.team`: cell 0-6, alive shown 7, alive 8, direction 9-12, role 13-14,
     request 15-18, message 19-24; each row in the order of `team_order`.
     """
-    agents = order.shape[0]
-    lit = lit_map(players.position[:, 0], players.position[:, 1])
-    cell, in_view, place = _local(players.position, players)
-    side = jnp.where(place < 0, 1, jnp.where(place >= np.array(VIEW_SIZE), 2, 0))
-    direction = side[..., 0] * 3 + side[..., 1]
-    visible = in_view & lit
-    alive_shown = visible & players.alive & _is_last(cell)
+    agents = players.alive.shape[0]
+    place = _places(players.position, players)
+    visible = place.in_view & _is_lit(codes, players.position)
+    alive_shown = visible & players.alive & _is_last(place.target)
+    cell = jnp.where(visible, place.target, NOWHERE)
+    direction = 3 * _side(place.row, VIEW_ROWS) + _side(place.column, VIEW_COLUMNS)
 
     request = players.request_type - (Action.REQUEST_FOOD - 1)
     asks = (players.request_duration > 0) & (request > 0) & (request <= NUM_REQUESTS)
@@ -309,9 +310,13 @@ def _pack_team(players: Players, lit_map: _LitCells, order: np.ndarray) -> jax.A
         | jnp.where(asks, request, 0) << 15
         | (players.message + 1) << 19
     )
-    word = jnp.where(visible, cell, NOWHERE) | alive_shown.astype(jnp.int32) << 7 | direction << 9
-    word |= own
-    return word[np.arange(agents)[:, None], order].astype(jnp.uint32)
+    word = cell | alive_shown.astype(jnp.int32) << 7 | direction << 9 | own
+    return word[np.arange(agents)[:, None], team_order(agents)].astype(jnp.uint32)
+
+
+def _side(place: jax.Array, size: int) -> jax.Array:
+    """0 within the view, 1 before it, 2 beyond it."""
+    return jnp.where(place < 0, 1, jnp.where(place >= size, 2, 0))
 
 
 def _numbers(state: State) -> jax.Array:
@@ -334,12 +339,8 @@ def _numbers(state: State) -> jax.Array:
             column = slots[stem][:, int(slot)]
         else:
             column = getattr(bag if hasattr(bag, name) else players, name)
-        columns.append(column.astype(jnp.int16))
-    return jnp.stack(columns, axis=-1)
-
-
-def _flat_cells(plane: jax.Array) -> jax.Array:
-    return plane.reshape(*plane.shape[:-2], NUM_CELLS)
+        columns.append(column.astype(jnp.int32))
+    return jnp.stack(columns, axis=-1).astype(jnp.int16)
 
 
 def _bit(word: jax.Array, bit: int) -> jax.Array:
