@@ -272,11 +272,15 @@ def _handover_list(state: State, codes: jax.Array) -> jax.Array:
     steps = jnp.clip(pending.deadline - state.timestep, 0, HANDOVER_STEPS_SHOWN)
     steps = jnp.where(pending.active, steps, 0)
     slots = np.arange(steps.shape[0])
-    row, column = pending.position[:, 0], pending.position[:, 1]
+    # As published: a cell just before the first row or column is shown on the far side.
+    position = jnp.where(
+        pending.position < 0, pending.position + np.array(MAP_SIZE), pending.position
+    )
+    row, column = position[:, 0], position[:, 1]
     same = (row[:, None] == row) & (column[:, None] == column)
     beats = (steps > steps[:, None]) | ((steps == steps[:, None]) & (slots > slots[:, None]))
-    shown = _is_lit(codes, pending.position) & ~(same & beats).any(-1)
-    place = _places(pending.position, state.players)
+    shown = _is_lit(codes, position) & ~(same & beats).any(-1)
+    place = _places(position, state.players)
     steps = jnp.where(place.in_view & shown, steps, 0)
     return (jnp.where(steps > 0, place.target, NOWHERE) | steps << 7).astype(jnp.uint16)
 
