@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from marl import export
+from marl import compile_cache, export
 from marl.config import ConfigError, EnvConfig, EvaluateConfig, make_evaluate_config
 from marl.evaluation import worlds
 from marl.evaluation.protocol import Evaluator, Interrupted, WorldResults
@@ -83,6 +83,7 @@ def _run(config: EvaluateConfig, stop: StopRequest) -> int:
     out = _out_file(config, env_config)
     if out is not None:
         prepare(out.parent)
+    compile_cache.enable()
     env = worlds.make_environment(env_config)
     policy = exported.policy if exported else None
     params = exported.params if exported else None

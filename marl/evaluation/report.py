@@ -90,7 +90,7 @@ def format_report(report: dict) -> str:
         length = f"{summary['length']['mean']:,.0f}"
         rows.append((name, *cells, length, str(summary["length"]["num_worlds"])))
     references = [
-        (label, *(f"{v:.1f}" if v >= 2 else f"{v:.2f}" for v in figures[key]), "", "")
+        (label, *(_as_published(v) for v in figures[key]), "", "")
         for label, figures in ROWS
         if (key := str(protocol["difficulty"]).lower()) in figures
     ]
@@ -129,6 +129,11 @@ def _notes(report: dict) -> list[str]:
 
 def _interval_text(interval: dict) -> str:
     return f"{interval['mean']:.2f} [{interval['low']:.2f}, {interval['high']:.2f}]"
+
+
+def _as_published(value: float) -> str:
+    """With as many decimals as the source has, but at least one."""
+    return f"{value:.1f}" if round(value, 1) == value else f"{value:.2f}"
 
 
 def _align(rows: list[tuple], references: list[tuple]) -> list[str]:

@@ -61,11 +61,12 @@ def run(values: Mapping) -> int:
 def assemble(config: TrainConfig) -> Assembly:
     """Learner, evaluator and exporter of a run on ALEM."""
     import alem_env
-    from marl import export
+    from marl import compile_cache, export
     from marl.evaluation import worlds
     from marl.evaluation.protocol import Evaluator
     from marl.learners import registry
 
+    compile_cache.enable()
     env = worlds.make_environment(config.env)
     params = config.env.params()
     learner = registry.get(config.learner.name)(

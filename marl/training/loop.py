@@ -212,7 +212,7 @@ class _Session:
             if counters.update % config.run.checkpoint_every_updates == 0:
                 self._save(state)
                 self._plot_sometimes()
-            self._display.update(self._fraction(), self._text(self._update_seconds or seconds))
+            self._display.update(self._fraction(), self._text())
         return state, End.FINISHED
 
     def _is_finished(self) -> bool:
@@ -286,7 +286,9 @@ class _Session:
             )  # fmt: skip
         except Interrupted:  # the loop stops next; the evaluation is lost, training is not
             return
-        scores = {f"evaluation/{k}": float(v.mean()) for k, v in results.scores.items()}
+        scores = {
+            f"evaluation/{k}": float(v.mean()) for k, v in results.scores.items() if v.ndim == 1
+        }
         scores["evaluation/team_return"] = float(results.team_return.mean())
         scores["evaluation/length"] = float(results.length.mean())
         logger.log(self._stamp() | scores)
@@ -321,16 +323,18 @@ class _Session:
             self._folder, f"{config.learner.name} on ALEM {config.env.label}, seed {config.seed}"
         )
 
-    def _text(self, seconds: float) -> str:
+    def _text(self) -> str:
         """Rate, time left, and how the last episodes went."""
-        counters, window = self._counters, self._window
-        rate = self._config.steps_per_update / seconds
-        updates = self._config.num_updates
-        if updates is not None:
-            left = (updates - counters.update) * seconds
-        else:
-            left = 60 * self._config.run.minutes - counters.seconds
-        text = f"{self._env_steps():,} steps, {rate:,.0f}/s, {duration(left)} left"
+        counters, window, seconds = self._counters, self._window, self._update_seconds
+        text = f"{self._env_steps():,} steps"
+        if seconds is not None:
+            updates = self._config.num_updates
+            if updates is not None:
+                left = (updates - counters.update) * seconds
+            else:
+                left = 60 * self._config.run.minutes - counters.seconds
+            rate = self._config.steps_per_update / seconds
+            text += f", {rate:,.0f}/s, {duration(left)} left"
         value = window.mean("team_return")
         if value is not None:
             text += f" | return {value:.2f}"
