@@ -1,6 +1,7 @@
 """Policy bundles: what is loaded acts as what was saved, and does not fit elsewhere."""
 
 import json
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +9,10 @@ import numpy as np
 import pytest
 
 import alem_env
+from alem_env import recording
+from alem_env.core.batch import over_worlds
+from alem_env.observe.compact import observe
+from alem_env.reference import from_reference
 from marl.export import (
     PolicyError,
     describe_parameters,
@@ -22,16 +27,24 @@ from marl.networks.factory import NetworkConfig, make_policy
 from marl.tasks import make_task
 from marl.types import VectorObservation
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 NETWORK = NetworkConfig(embedding_size=8, hidden_size=8, actor_size=8, critic_size=4)
+
+
+def observe_recordings(*names):
+    """What the teams of recordings see first, leaves (E, A, ...): no world is generated."""
+    starts = [recording.load(GOLDEN / f"{name}.npz") for name in names]
+    states = [from_reference(start.init, start.static) for start in starts]
+    states = jax.tree.map(lambda *x: jnp.stack([jnp.asarray(leaf) for leaf in x]), *states)
+    seen = over_worlds(lambda s: observe(s, starts[0].params, starts[0].static))
+    return jax.jit(seen)(states)
 
 
 @pytest.fixture(scope="module")
 def trained():
     """(observation (2, A, ...), policy, params, card) as at the end of a run."""
     env = alem_env.make(num_agents=3, num_comm_channels=4)
-    observation, _ = env.reset_batch(
-        jax.random.split(jax.random.key(0)), alem_env.difficulty("hard")
-    )
+    observation = observe_recordings("play_hard_10000", "fuzz_hard_gates_40")
     task = make_task(alem_env.VectorEnv(env, 2))
     policy = make_policy(NETWORK, task)
     params = policy.init_params(jax.random.key(1))
