@@ -181,36 +181,32 @@ def _restart(vector: VectorEnv, finished, keys, batch, params: EnvParams):
     A loop over chunks of finished worlds; it does not run when there is none.
     """
     chunk = min(vector.reset_chunk, vector.num_envs)
-    count = finished.sum()
-    finished_first = jnp.argsort(~finished, stable=True)
-
-    def is_left(carry):
-        return carry[0] < count
 
     def restart_chunk(carry):
-        done, batch = carry
-        place = done + jnp.arange(chunk)
-        world = finished_first[jnp.minimum(place, vector.num_envs - 1)]
+        left, batch = carry
+        world = jnp.argsort(~left, stable=True)[:chunk]
         new = over_worlds(lambda key: _new_world(vector, key, params))(keys[world])
-        (obs, env_state), alpha = new
-        obs_old, old = batch
-        for k in range(chunk):  # one after another: places beyond the last are put back unchanged
-            use = place[k] < count
-            put = functools.partial(_put_world, world[k], k, use)
-            obs_old = jax.tree.map(put, obs_old, obs)
-            old = old.replace(
-                env_state=jax.tree.map(put, old.env_state, env_state),
-                alpha=put(old.alpha, alpha),
+
+        def put_world(k, batch):
+            obs, old = batch
+            put = functools.partial(_put, world[k], k)
+            (new_obs, new_env_state), new_alpha = new
+            return jax.tree.map(put, obs, new_obs), old.replace(
+                env_state=jax.tree.map(put, old.env_state, new_env_state),
+                alpha=put(old.alpha, new_alpha),
             )
-        return done + chunk, (obs_old, old)
 
-    return lax.while_loop(is_left, restart_chunk, (jnp.int32(0), batch))[1]
+        count = jnp.minimum(left.sum(), chunk)
+        batch = lax.fori_loop(0, count, put_world, batch)
+        return left.at[world].set(False), batch
+
+    return lax.while_loop(lambda carry: carry[0].any(), restart_chunk, (finished, batch))[1]
 
 
-def _put_world(index, k: int, use, batch: jax.Array, new: jax.Array) -> jax.Array:
-    """`batch` (E, ...) with new[k] at `index`, or as it was."""
-    old = lax.dynamic_index_in_dim(batch, index, keepdims=False)
-    return lax.dynamic_update_index_in_dim(batch, jnp.where(use, new[k], old), index, 0)
+def _put(index: jax.Array, k: jax.Array, batch: jax.Array, new: jax.Array) -> jax.Array:
+    """`batch` (E, ...) with new[k] at `index`."""
+    row = lax.dynamic_index_in_dim(new, k, keepdims=False)
+    return lax.dynamic_update_index_in_dim(batch, row, index, 0)
 
 
 def _new_world(vector: VectorEnv, key: jax.Array, params: EnvParams):

@@ -180,4 +180,3 @@ BENCHMARK_PRNG = define_prng_impl(
     name="alem_threefry",
     tag="alem",
 )
-

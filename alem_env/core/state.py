@@ -288,9 +288,7 @@ def unpack_cells(cells) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
 
 # Fields whose range is proven small; all others keep the dtype they have on the team's floor.
 _STORED_DTYPE = {
-    Mobs: dict(
-        position=jnp.int8, kind=jnp.int8, coordination=jnp.int8, agents_required=jnp.int8
-    ),
+    Mobs: dict(position=jnp.int8, kind=jnp.int8, coordination=jnp.int8, agents_required=jnp.int8),
     Projectiles: dict(kind=jnp.int8, direction=jnp.int8, owner=jnp.int8),
     Sites: dict(position=jnp.int8, built=jnp.int8),
 }

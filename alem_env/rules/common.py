@@ -29,7 +29,7 @@ def in_bounds(position: jax.Array) -> jax.Array:
 
 
 def at(plane: jax.Array, position: jax.Array) -> jax.Array:
-    """Values (...,) of a plane (48, 48) at cells (..., 2). -1 wraps, beyond the map reads the rim."""
+    """Values of a plane (48, 48) at cells (..., 2). -1 wraps, beyond the map reads the rim."""
     return plane[position[..., 0], position[..., 1]]
 
 

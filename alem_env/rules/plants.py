@@ -31,4 +31,5 @@ def ripen(block: jax.Array, plants: Plants, where: jax.Array | bool = True) -> j
     """
     here = at(block, plants.position)
     ripe = (plants.age >= STEPS_TO_RIPEN) & where
-    return put(block, plants.position, jnp.where(ripe, np.asarray(Block.RIPE_PLANT, block.dtype), here))
+    grown = jnp.where(ripe, np.asarray(Block.RIPE_PLANT, block.dtype), here)
+    return put(block, plants.position, grown)
