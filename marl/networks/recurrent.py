@@ -17,6 +17,76 @@ def _per_gate(init, gates: int):
     return initialise
 
 
+def _gates(hidden, from_input, kernel, bias):
+    """Reset gate, update gate, candidate, and the hidden state's share of the candidate."""
+    size = hidden.shape[-1]
+    from_hidden = hidden @ kernel
+    both = jax.nn.sigmoid(from_input[..., : 2 * size] + from_hidden[..., : 2 * size])
+    reset_gate, update_gate = both[..., :size], both[..., size:]
+    share = from_hidden[..., 2 * size :] + bias
+    candidate = jnp.tanh(from_input[..., 2 * size :] + reset_gate * share)
+    return reset_gate, update_gate, candidate, share
+
+
+@jax.custom_vjp
+def scan_gru(
+    kernel: jax.Array, bias: jax.Array, carry: jax.Array, from_input: jax.Array, reset: jax.Array
+) -> jax.Array:
+    """Hidden states (T, B, H) of a GRU whose inputs' share is computed already.
+
+    The gradient of the kernel is one product over all steps at the end. Left to differentiation of
+    the scan it would be a sum over the steps, which reads and writes the whole kernel each time.
+
+    Args:
+        kernel: (H, 3 H), reset gate, update gate, candidate side by side; bias (H,) of the last.
+        carry: (B, H).
+        from_input: (T, B, 3 H).
+        reset: (T, B) bool; where set, the step sees a hidden state of zeros.
+    """
+    return _scan_forward(kernel, bias, carry, from_input, reset)[0]
+
+
+def _scan_forward(kernel, bias, carry, from_input, reset):
+    def step(hidden, inputs):
+        from_input_t, reset_t = inputs
+        seen = jnp.where(reset_t[:, None], 0.0, hidden)
+        gates = _gates(seen, from_input_t, kernel, bias)
+        _, update_gate, candidate, _ = gates
+        hidden = (1.0 - update_gate) * candidate + update_gate * seen
+        return hidden, (hidden, seen, gates)
+
+    _, (states, seen, gates) = lax.scan(step, carry, (from_input, reset))
+    return states, (kernel, reset, seen, gates)
+
+
+def _scan_backward(residuals, states_gradient):
+    kernel, reset, seen, gates = residuals
+
+    def step(hidden_gradient, inputs):
+        state_gradient, reset_t, seen_t, (reset_gate, update_gate, candidate, share) = inputs
+        total = hidden_gradient + state_gradient
+        to_candidate = total * (1.0 - update_gate) * (1.0 - jnp.square(candidate))
+        to_update = total * (seen_t - candidate) * update_gate * (1.0 - update_gate)
+        to_reset = to_candidate * share * reset_gate * (1.0 - reset_gate)
+        to_share = to_candidate * reset_gate
+        from_hidden = jnp.concatenate([to_reset, to_update, to_share], axis=-1)
+        seen_gradient = total * update_gate + from_hidden @ kernel.T
+        hidden_gradient = jnp.where(reset_t[:, None], 0.0, seen_gradient)
+        return hidden_gradient, (from_hidden, to_candidate)
+
+    inputs = (states_gradient, reset, seen, gates)
+    start = jnp.zeros_like(states_gradient[0])
+    carry_gradient, (from_hidden, to_candidate) = lax.scan(step, start, inputs, reverse=True)
+    size = seen.shape[-1]
+    input_gradient = jnp.concatenate([from_hidden[..., : 2 * size], to_candidate], axis=-1)
+    kernel_gradient = jnp.einsum("tbh,tbg->hg", seen, from_hidden)
+    bias_gradient = jnp.sum(from_hidden[..., 2 * size :], axis=(0, 1))
+    return kernel_gradient, bias_gradient, carry_gradient, input_gradient, None
+
+
+scan_gru.defvjp(_scan_forward, _scan_backward)
+
+
 class GRU(nn.Module):
     """The same function as flax's GRUCell scanned over time, its gates' kernels side by side
     (reset, update, candidate). The inputs' share is computed for all steps at once; only the
@@ -49,18 +119,11 @@ class GRU(nn.Module):
         )
         hidden_bias = self.param("hidden_bias", nn.initializers.zeros, (size,))
         from_input = inputs @ input_kernel + input_bias
-
-        def step(hidden, inputs_t):
-            from_input_t, reset_t = inputs_t
-            hidden = jnp.where(reset_t[..., None], 0.0, hidden)
-            from_hidden = hidden @ hidden_kernel
-            gates = jax.nn.sigmoid(from_input_t[..., : 2 * size] + from_hidden[..., : 2 * size])
-            reset_gate, update_gate = gates[..., :size], gates[..., size:]
-            candidate = jnp.tanh(
-                from_input_t[..., 2 * size :]
-                + reset_gate * (from_hidden[..., 2 * size :] + hidden_bias)
-            )
-            hidden = (1.0 - update_gate) * candidate + update_gate * hidden
-            return hidden, hidden
-
-        return lax.scan(step, carry, (from_input, reset))
+        states = scan_gru(
+            hidden_kernel,
+            hidden_bias,
+            carry.reshape(-1, size),
+            from_input.reshape(inputs.shape[0], -1, 3 * size),
+            reset.reshape(inputs.shape[0], -1),
+        ).reshape(inputs.shape[:-1] + (size,))
+        return states[-1], states

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from marl.networks import embedding
+from marl.networks import embedding, recurrent
 from marl.networks.actor_critic import RecurrentActorCritic
 from marl.networks.factory import PUBLISHED, NetworkConfig, make_policy
 from marl.networks.recurrent import GRU
@@ -97,6 +97,29 @@ def test_gru_is_flax_gru_with_resets():
         hidden, _ = nn.GRUCell(size).apply({"params": cell}, hidden, inputs[t])
         np.testing.assert_allclose(states[t], hidden, atol=1e-5)
     np.testing.assert_allclose(last, hidden, atol=1e-5)
+
+
+def test_gru_gradients_are_those_of_differentiating_its_steps():
+    size, steps, batch = 5, 6, 3
+    keys = jax.random.split(jax.random.key(0), 6)
+    kernel = jax.random.normal(keys[0], (size, 3 * size))
+    bias = jax.random.normal(keys[1], (size,))
+    carry = jax.random.normal(keys[2], (batch, size))
+    inputs = jax.random.normal(keys[3], (steps, batch, 3 * size))
+    weights = jax.random.normal(keys[4], (steps, batch, size))
+    reset = jax.random.bernoulli(keys[5], 0.3, (steps, batch)).at[0].set(jnp.array([1, 0, 0], bool))
+
+    def gradients(scan):
+        def value(*args):
+            return jnp.sum(jnp.sin(scan(*args, reset)) * weights)
+
+        return jax.jit(jax.grad(value, argnums=(0, 1, 2, 3)))(kernel, bias, carry, inputs)
+
+    ours = gradients(recurrent.scan_gru)
+    theirs = gradients(lambda *args: recurrent._scan_forward(*args)[0])
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+    assert (ours[2][0] == 0).all() and (ours[2][1] != 0).all()
 
 
 def test_published_network_has_the_published_size():
