@@ -51,12 +51,7 @@ def chain(key: jax.Array, num: int) -> tuple[jax.Array, jax.Array]:
     Returns:
         The last key (2,) and the sub-keys (num, 2) in order.
     """
-    if num <= 4:
-        subs = []
-        for _ in range(num):
-            key, sub = split_pair(key)
-            subs.append(sub)
-        return key, jnp.stack(subs)
+    # A loop even for few: unrolled, the compiler repeats the whole chain for every key of it.
     return lax.scan(lambda k, _: split_pair(k), key, None, length=num)
 
 

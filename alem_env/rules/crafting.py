@@ -90,8 +90,7 @@ def craft(
 
 def _may_make(key, state: State, recipe: Recipe, params: EnvParams, static: StaticParams):
     """(A,) bool: the role fits, or the attempt without it is lucky."""
-    key, miner_key = rng.split_pair(key)
-    _, warrior_key = rng.split_pair(key)
+    _, (miner_key, warrior_key) = rng.chain(key, 2)
     is_miner = gate(miner_key, is_role(state.players, Specialization.MINER), params, static)
     is_warrior = gate(warrior_key, is_role(state.players, Specialization.WARRIOR), params, static)
     return (
