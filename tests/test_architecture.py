@@ -1,0 +1,120 @@
+"""Who may import whom, and how long files and functions may be."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 100
+
+SOURCES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for folder in ("alem_env", "marl")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+}
+ALL_FILES = [
+    path
+    for folder in ("alem_env", "marl", "scripts")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+]
+
+_MIDDLE = {"specialization", "coordination", "handover", "combat", "achievements"}
+# rules that hold no rule of their own: what several rules ask
+_SHARED_RULES = {"common", "light", "terrain", "plants", "herd"}
+_STEP_PATH = ("alem_env.core", "alem_env.rules", "alem_env.step")
+_AT_HOME = {
+    "hydra": ("marl.config",),
+    "omegaconf": ("marl.config",),
+    "orbax": ("marl.training.checkpoint",),
+    "wandb": ("marl.training.loggers", "marl.training.wandb_logger"),
+}
+
+
+def imported(path: Path) -> set[str]:
+    """Modules that a file imports, also within functions."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module)
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def imports_of(package: str, names: set[str]) -> set[str]:
+    return {n for n in names if n == package or n.startswith(package + ".")}
+
+
+def modules(prefix: str) -> list[str]:
+    return [name for name in SOURCES if name == prefix or name.startswith(prefix + ".")]
+
+
+@pytest.mark.parametrize("name", modules("alem_env"))
+def test_the_world_knows_nothing_of_learning(name):
+    found = imported(SOURCES[name])
+    for package in ("marl", "hydra", "omegaconf", "optax", "orbax", "wandb"):
+        assert not imports_of(package, found)
+
+
+@pytest.mark.parametrize("name", modules("alem_env.core"))
+def test_core_stands_alone(name):
+    inner = imports_of("alem_env", imported(SOURCES[name]))
+    assert all(n == "alem_env" or n.startswith("alem_env.core") for n in inner), inner
+
+
+@pytest.mark.parametrize("name", [n for p in _STEP_PATH for n in modules(p)])
+def test_the_step_needs_neither_observations_nor_new_worlds(name):
+    found = imported(SOURCES[name])
+    for package in ("observe", "worldgen", "env", "vector", "score"):
+        assert not imports_of(f"alem_env.{package}", found)
+
+
+@pytest.mark.parametrize("name", modules("alem_env.worldgen") + modules("alem_env.observe"))
+def test_worlds_and_observations_read_core_and_shared_rules(name):
+    own = ".".join(name.split(".")[:2])
+    for module in imports_of("alem_env", imported(SOURCES[name])):
+        parts = module.split(".")
+        allowed = module == "alem_env" or module.startswith(("alem_env.core", own))
+        if parts[:2] == ["alem_env", "rules"]:
+            allowed = len(parts) == 2 or parts[2] in _SHARED_RULES
+        assert allowed, module
+
+
+@pytest.mark.parametrize("name", sorted(_MIDDLE))
+def test_middle_rules_read_shared_rules_only(name):
+    found = imports_of("alem_env.rules", imported(SOURCES[f"alem_env.rules.{name}"]))
+    used = {n.split(".")[2] for n in found if n.count(".") >= 2}
+    assert used <= _SHARED_RULES | _MIDDLE, used
+
+
+@pytest.mark.parametrize("name", modules("marl.learners"))
+def test_learners_do_not_import_one_another(name):
+    learners = {"marl.learners.ippo", "marl.learners.mappo", "marl.learners.hypermarl"}
+    found = imported(SOURCES[name])
+    if name in learners:
+        for other in learners - {name}:
+            assert not imports_of(other, found)
+
+
+@pytest.mark.parametrize("name", modules("marl"))
+def test_large_dependencies_have_one_home(name):
+    found = imported(SOURCES[name])
+    for package, homes in _AT_HOME.items():
+        assert name in homes or not imports_of(package, found), package
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_files_and_functions_are_short(path):
+    text = path.read_text()
+    assert text.count("\n") <= MAX_FILE_LINES
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno - node.lineno + 1 <= MAX_FUNCTION_LINES, node.name
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_asserts_and_no_module_called_utils(path):
+    assert "util" not in path.stem
+    assert not [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Assert)]
