@@ -203,7 +203,11 @@ def _positive(text: str) -> int:
 def main() -> None:
     args = parse()
     result = benchmark_env(args) if args.what == "env" else benchmark_train(args)
-    result = {"what": args.what, "jax": jax.__version__, "device": jax.devices()[0].platform} | result
+    result = {
+        "what": args.what,
+        "jax": jax.__version__,
+        "device": jax.devices()[0].platform,
+    } | result
     show(result)
     if args.json:
         args.json.write_text(json.dumps(result, indent=2) + "\n")
