@@ -13,6 +13,7 @@ from alem_env.core import rng
 NUM_ENVS, LIMIT = 5, 50
 VECTOR = alem_env.VectorEnv(alem_env.make(), NUM_ENVS, reset_chunk=2)
 PARAMS = alem_env.difficulty("hard", max_timesteps=LIMIT)
+ENDLESS = alem_env.difficulty("hard")
 ACTIONS = jnp.full((NUM_ENVS, 3), int(alem_env.Action.DO))
 KEYS = rng.split(rng.words(rng.key(7)), NUM_ENVS)
 
@@ -22,14 +23,14 @@ def start():
     return VECTOR.reset(rng.key(0), PARAMS)
 
 
-def after_one_step(start, ends):
-    """A step after which the episodes of the worlds in `ends` are over."""
+def after_one_step(start, ends, params=PARAMS):
+    """A step after which the episodes of the worlds in `ends` are at the time limit."""
     _, state = start
     clock = np.full(NUM_ENVS, 10)
     clock[list(ends)] = LIMIT - 1
     world = state.env_state.replace(timestep=jnp.asarray(clock, jnp.int32))
     state = state.replace(env_state=world, episode_return=jnp.ones((NUM_ENVS, 3)))
-    return VECTOR.step(KEYS, state, ACTIONS, PARAMS)
+    return VECTOR.step(KEYS, state, ACTIONS, params)
 
 
 def rows(tree, index):
@@ -43,7 +44,7 @@ def same(found, expected):
 @pytest.mark.parametrize("ends", [(3,), (0, 2, 4), range(NUM_ENVS)])
 def test_only_ended_worlds_start_anew(start, ends):
     running = [k for k in range(NUM_ENVS) if k not in ends]
-    undisturbed_obs, undisturbed, *_ = after_one_step(start, ())
+    undisturbed_obs, undisturbed, *_ = after_one_step(start, ends, ENDLESS)
     obs, state, reward, terminated, truncated, info = after_one_step(start, ends)
     same(rows((obs, state), running), rows((undisturbed_obs, undisturbed), running))
 
