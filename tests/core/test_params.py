@@ -1,0 +1,125 @@
+"""Presets and their arithmetic, and refused values."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from alem_env.core.params import (
+    EnvParams,
+    StaticParams,
+    difficulty,
+    make_params,
+    params_from_alpha,
+)
+
+
+@pytest.mark.parametrize(
+    "level, p_max, window, efficiency",
+    [
+        ("easy", 0.3, (9, 17), 0.7),
+        ("medium", 0.6, (5, 10), 0.4),
+        ("hard", 0.9, (3, 6), 0.1),
+        ("Hard", 0.9, (3, 6), 0.1),
+        (0.33, 0.33, (9, 17), 0.67),
+        ("0.0", 0.0, (12, 24), 1.0),
+        (1, 1.0, (3, 6), 0.0),
+    ],
+)
+def test_presets(level, p_max, window, efficiency):
+    params = difficulty(level)
+    assert params.p_max_agents == np.float32(p_max)
+    assert params.soft_solo_fail_prob == np.float32(p_max)
+    assert (params.handover_window_min, params.handover_window_max) == window
+    assert params.non_specialist_efficiency == np.float32(efficiency)
+    assert params.coordination_probability == np.float32(0.25)
+    assert params.starting_resource_multiplier == 1.0
+
+
+def test_windows_are_computed_in_double_precision():
+    """At these alphas float32 arithmetic rounds up to another whole number of steps."""
+    differing = []
+    for part in range(49):
+        alpha = part / 48
+        single = math.ceil(np.float32(24) * (np.float32(1) - np.float32(alpha)))
+        double = math.ceil(24 * (1 - alpha))
+        if max(6, single) != max(6, double):
+            differing.append(alpha)
+            assert difficulty(alpha).handover_window_max == max(6, double)
+    assert differing
+
+
+def test_scaled_base_difficulty():
+    params = difficulty("hard", scale_base=True)
+    assert params.mob_health_multiplier == np.float32(1.3)
+    assert params.starting_resource_multiplier == np.float32(0.7)
+
+
+def test_preset_none_has_no_coordination():
+    params = difficulty("none")
+    for name in ("coordination_probability", "elite_mob_probability", "p_max_agents"):
+        assert getattr(params, name) == 0.0
+    assert params.num_construction_sites == params.num_mining_construction_sites == 0
+    assert not params.crafting_coordination_enabled
+    assert (params.handover_window_min, params.handover_window_max) == (10, 20)
+
+
+def test_all_presets_share_dtypes():
+    dtypes = {bool: np.bool_, int: np.int32, float: np.float32}
+    for level in ("easy", "hard", "none", 0.5):
+        params = difficulty(level, max_timesteps=10)
+        for field in dataclasses.fields(EnvParams):
+            value = getattr(params, field.name)
+            assert np.asarray(value).dtype == dtypes[type(field.default)], field.name
+
+
+@pytest.mark.parametrize("level", ["brutal", 1.2, -0.1, "nan", ""])
+def test_unknown_difficulties_are_refused(level):
+    with pytest.raises(ValueError, match="choose none, easy, medium, hard"):
+        difficulty(level)
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        (dict(coordination_chance=0.1), "unknown environment parameter coordination_chance"),
+        (dict(handover_ratio=1.5), "handover_ratio=1.5"),
+        (dict(handover_window_min=9, handover_window_max=4), "handover_window_min=9"),
+        (dict(handover_window_max=100), "handover_window_max=100"),
+        (dict(alpha_min=0.9, alpha_max=0.1), "alpha_min=0.9"),
+        (dict(max_timesteps=0), "max_timesteps=0"),
+        (dict(num_construction_sites=-1), "num_construction_sites=-1"),
+    ],
+)
+def test_values_out_of_range_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        make_params(**values)
+
+
+@pytest.mark.parametrize(
+    "values, message",
+    [
+        (dict(num_agents=0), "num_agents=0"),
+        (dict(num_agents=9), "num_agents=9"),
+        (dict(num_agents=True), "num_agents=True"),
+        (dict(num_agents=2.0), "num_agents=2.0"),
+        (dict(num_comm_channels=33), "num_comm_channels=33"),
+        (dict(rules_version="0.3"), "rules_version='0.3'"),
+    ],
+)
+def test_shapes_out_of_range_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        StaticParams(**values)
+
+
+@pytest.mark.parametrize("agents, channels, actions", [(3, 4, 60), (1, 0, 55), (2, 0, 55)])
+def test_number_of_actions(agents, channels, actions):
+    assert StaticParams(num_agents=agents, num_comm_channels=channels).num_actions == actions
+
+
+def test_drawn_alpha_gives_the_same_formulas():
+    traced = params_from_alpha(np.float32(0.33), scale_base=True)
+    params = difficulty(0.33, scale_base=True)
+    for name, value in traced.items():
+        assert float(value) == pytest.approx(float(getattr(params, name)), abs=1e-4), name
