@@ -80,6 +80,7 @@ def test_construction_sites_are_listed_and_marked(hard_worlds):
             assert (world["coordination_map"][floor][tuple(marked.T)] != 0).all()
 
 
+@pytest.mark.slow
 def test_the_state_survives_the_benchmarks_fields(hard_worlds):
     state = generator()(keys_of("rl"), difficulty("hard"))
     first = jax.tree.map(lambda leaf: leaf[0], state)
