@@ -17,6 +17,7 @@ class RecurrentActorCritic(nn.Module):
     dense_columns: tuple[int, ...]
     num_actions: int
     embedding_size: int
+    embedding_gain: float
     hidden_size: int
     actor_size: int
     critic_size: int
@@ -34,9 +35,14 @@ class RecurrentActorCritic(nn.Module):
         Returns:
             (carry, logits (T, ..., num_actions) not yet masked, values (T, ...)).
         """
-        x = Embedding(self.feature_size, self.embedding_size, self.dense_columns, name="embedding")(
-            features
+        first = Embedding(
+            self.feature_size,
+            self.embedding_size,
+            self.dense_columns,
+            self.embedding_gain,
+            name="embedding",
         )
+        x = first(features)
         x = activation(self.activation)(x)
         carry, x = GRU(self.hidden_size, name="core")(carry, x, reset)
         logits = ActorHead(self.actor_size, self.num_actions, self.activation, name="actor")(x)

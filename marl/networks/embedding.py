@@ -135,12 +135,13 @@ class Embedding(nn.Module):
     feature_size: int
     size: int
     dense_columns: tuple[int, ...] = ()
+    gain: float = 2.0**0.5
 
     @nn.compact
     def __call__(self, features: Sparse | jax.Array) -> jax.Array:
         """Features `Sparse` of (..., K), or (..., feature_size); returns (..., size)."""
         kernel = self.param(
-            "kernel", nn.initializers.orthogonal(2.0**0.5), (self.feature_size, self.size)
+            "kernel", nn.initializers.orthogonal(self.gain), (self.feature_size, self.size)
         )
         bias = self.param("bias", nn.initializers.zeros, (self.size,))
         if not isinstance(features, Sparse):

@@ -17,6 +17,9 @@ class NetworkConfig:
 
     Attributes:
         embedding_size: units of the first layer.
+        embedding_gain: scale of its weights at the start. The published vector is nearly empty
+            (about 150 of 9,730 numbers are not 0), so that the published gain leaves its units
+            near 0.17 and what is in view hardly moves the actor at first.
         hidden_size: units of the recurrent core.
         actor_size, critic_size: units of the heads' hidden layers.
         activation: "tanh" or "relu".
@@ -27,12 +30,15 @@ class NetworkConfig:
     actor_size: int = 512
     critic_size: int = 128
     activation: str = "tanh"
+    embedding_gain: float = 2.0**0.5
 
     def __post_init__(self):
         for field in ("embedding_size", "hidden_size", "actor_size", "critic_size"):
             size = getattr(self, field)
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
                 raise ValueError(f"network.{field}={size!r} must be a whole number of at least 1")
+        if not self.embedding_gain > 0.0:
+            raise ValueError(f"network.embedding_gain={self.embedding_gain!r} must be above 0")
         if self.activation not in ACTIVATIONS:
             raise ValueError(
                 f"network.activation={self.activation!r} is unknown; "
@@ -42,7 +48,12 @@ class NetworkConfig:
 
 PUBLISHED = NetworkConfig()
 CPU = NetworkConfig(
-    embedding_size=64, hidden_size=128, actor_size=128, critic_size=64, activation="relu"
+    embedding_size=64,
+    hidden_size=128,
+    actor_size=128,
+    critic_size=64,
+    activation="relu",
+    embedding_gain=8.5,
 )
 
 

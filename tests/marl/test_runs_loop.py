@@ -38,7 +38,7 @@ OPTIONS = {
     },
     "network": {
         "embedding_size": 4, "hidden_size": 4, "actor_size": 4, "critic_size": 4,
-        "activation": "relu",
+        "activation": "relu", "embedding_gain": 1.0,
     },
     "logger": {
         "console": "none", "wandb_mode": "disabled", "wandb_project": "t", "wandb_name": None,

@@ -127,10 +127,11 @@ def test_published_network_has_the_published_size():
     assert (task.feature_size, task.num_actions) == (9730, 60)
     params = jax.eval_shape(make_policy(PUBLISHED, task).init_params, jax.random.key(0))
     assert sum(leaf.size for leaf in jax.tree.leaves(params)) == 2_589_885
+    assert PUBLISHED.embedding_gain == 2**0.5
 
 
 def test_initial_scales():
-    network = RecurrentActorCritic(30, (), 5, 16, 12, 10, 8, "tanh")
+    network = RecurrentActorCritic(30, (), 5, 16, 3.0, 12, 10, 8, "tanh")
     params = network.init(
         jax.random.key(0), jnp.zeros((1, 12)), jnp.zeros((1, 1, 30)), jnp.zeros((1, 1), bool)
     )["params"]
@@ -138,7 +139,7 @@ def test_initial_scales():
     def gains(kernel):
         return np.linalg.svd(np.asarray(kernel), compute_uv=False)
 
-    np.testing.assert_allclose(gains(params["embedding"]["kernel"]), 2**0.5, rtol=1e-4)
+    np.testing.assert_allclose(gains(params["embedding"]["kernel"]), 3.0, rtol=1e-4)
     np.testing.assert_allclose(gains(params["actor"]["hidden"]["kernel"]), 2.0, rtol=1e-4)
     np.testing.assert_allclose(gains(params["actor"]["logits"]["kernel"]), 0.01, rtol=1e-4)
     np.testing.assert_allclose(gains(params["critic"]["hidden"]["kernel"]), 2.0, rtol=1e-4)
@@ -148,7 +149,10 @@ def test_initial_scales():
         np.testing.assert_allclose(gains(gate), 1.0, rtol=1e-4)
 
 
-@pytest.mark.parametrize("bad", [{"hidden_size": 0}, {"activation": "gelu"}, {"actor_size": 1.5}])
+BAD = [{"hidden_size": 0}, {"activation": "gelu"}, {"actor_size": 1.5}, {"embedding_gain": 0.0}]
+
+
+@pytest.mark.parametrize("bad", BAD)
 def test_impossible_networks_are_refused_by_name(bad):
     with pytest.raises(ValueError, match=f"network.{next(iter(bad))}"):
         NetworkConfig(**bad)
