@@ -9,9 +9,9 @@ from marl.config import ConfigError, EnvConfig, EvaluateConfig, make_evaluate_co
 from marl.evaluation import worlds
 from marl.evaluation.protocol import Evaluator, Interrupted, WorldResults
 from marl.evaluation.report import format_report, make_report
-from marl.training.folder import RunFolderError, prepare, write_json
-from marl.training.progress import Display, make_display
-from marl.training.stopping import StopRequest
+from marl.host.folder import RunFolderError, prepare, write_json
+from marl.host.progress import Display, make_display
+from marl.host.stopping import StopRequest
 from marl.types import PyTree
 
 RANDOM = "random"

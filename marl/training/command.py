@@ -10,8 +10,10 @@ from pathlib import Path
 import jax
 
 from marl.config import ConfigError, TrainConfig, make_train_config
+from marl.host.folder import RunFolderError, locked, prepare, write_json
+from marl.host.progress import make_display
+from marl.host.stopping import StopRequest
 from marl.training.checkpoint import CheckpointError
-from marl.training.folder import RunFolderError, locked, prepare, write_json
 from marl.training.loop import (
     BEST_POLICY_FOLDER,
     POLICY_FOLDER,
@@ -21,8 +23,6 @@ from marl.training.loop import (
     Outcome,
     train,
 )
-from marl.training.progress import make_display
-from marl.training.stopping import StopRequest
 
 EVALUATION_FILE = "evaluation.json"
 TABLE_FILE = "evaluation.txt"

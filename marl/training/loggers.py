@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from marl.config import LoggerConfig
-from marl.training.folder import write_atomic
+from marl.host.folder import write_atomic
 
 METRICS_FILE = "metrics.jsonl"
 

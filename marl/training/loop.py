@@ -19,13 +19,13 @@ import numpy as np
 
 from marl.config import TrainConfig
 from marl.evaluation.protocol import DEVELOPMENT_FIRST_SEED, Evaluator, Interrupted
-from marl.training import folder as folders
+from marl.host import folder as folders
+from marl.host.progress import Display, duration, make_display
+from marl.host.stopping import StopRequest
 from marl.training.checkpoint import Checkpoints
 from marl.training.episodes import EpisodeWindow, add_sums, episode_record
 from marl.training.loggers import Logger, make_logger
 from marl.training.plots import plot_curve
-from marl.training.progress import Display, duration, make_display
-from marl.training.stopping import StopRequest
 from marl.types import Learner, PyTree
 from marl.versions import package_versions
 

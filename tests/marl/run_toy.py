@@ -6,9 +6,9 @@ from pathlib import Path
 from test_runs_loop import assembly, config_for
 from toys import ToyLearner
 
-from marl.training.folder import locked, prepare
+from marl.host.folder import locked, prepare
+from marl.host.stopping import StopRequest
 from marl.training.loop import train
-from marl.training.stopping import StopRequest
 
 if __name__ == "__main__":
     folder, updates = prepare(Path(sys.argv[1])), int(sys.argv[2])

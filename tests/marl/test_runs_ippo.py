@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from test_runs_loop import config_for
 
+from marl.host.folder import prepare
+from marl.host.stopping import StopRequest
 from marl.learners import registry
 from marl.probes import DelayedReward
 from marl.training.checkpoint import Checkpoints
-from marl.training.folder import prepare
 from marl.training.loop import Assembly, train
-from marl.training.stopping import StopRequest
 
 
 def make(config):

@@ -17,11 +17,11 @@ from toys import ToyLearner, ToyWorld, toy_policy
 
 from marl.config import make_train_config
 from marl.evaluation.protocol import Evaluator
+from marl.host.folder import RunFolderError, locked, prepare, require_space
+from marl.host.stopping import StopRequest
 from marl.training.checkpoint import CheckpointError, Checkpoints
-from marl.training.folder import RunFolderError, locked, prepare, require_space
 from marl.training.loggers import read_records
 from marl.training.loop import Assembly, End, NonFiniteError, train
-from marl.training.stopping import StopRequest
 
 OPTIONS = {
     "name": "toy", "seed": 3, "num_seeds": 1, "num_envs": 2, "num_steps": 5,
