@@ -2,13 +2,13 @@
 
 import jax
 
-from alem_env.core import rng
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import State
 from alem_env.rules import (
     achievements,
     attributes,
     boss,
+    chance,
     comms,
     construction,
     crafting,
@@ -37,8 +37,7 @@ def step(
 
     The order is the benchmark's, and part of the rules: floors change before anything is done on
     them, all that players do comes before they walk, mobs answer to where players have walked, and
-    needs are settled after all damage. Each random phase has its own key, split off in order;
-    construction draws nothing but has one.
+    needs are settled after all damage.
 
     Runs under the axis `core.batch.WORLDS` (`core.batch.over_worlds`).
 
@@ -52,30 +51,29 @@ def step(
     Returns:
         The next state and the rewards (A,) float32.
     """
-    _, keys = rng.chain(key, 8)
-    craft_key, interact_key, place_key, _, enchant_key, mob_key, spawn_key, last_key = keys
+    luck = chance.draw(key, static)
     start = state
 
     state, actions = outcome.begin(state, actions)
     state = floors.change_floor(state, actions, params)
-    state = crafting.craft(craft_key, state, actions, params, static)
-    state = interact.interact(interact_key, state, actions, params, static)
+    state = crafting.craft(luck, state, actions, params, static)
+    state = interact.interact(luck, state, actions, params, static)
     health_after_interaction = state.players.health
-    state = placing.place(place_key, state, actions, params, static)
+    state = placing.place(luck, state, actions, params, static)
     state = construction.construct(state, actions, params, static)
     state = projectiles.shoot_arrows(state, actions, static)
     state = magic.cast_spell(state, actions)
     state = magic.drink_potion(state, actions)
     state = magic.read_book(state, actions)
-    state = magic.enchant(enchant_key, state, actions, params, static)
+    state = magic.enchant(luck, state, actions, params, static)
     state = boss.advance_boss(state)
     state = attributes.level_up(state, actions, params)
     state = trading.give(state, actions)
     state = trading.request(state, actions)
     state = comms.communicate(state, actions, static)
     state = movement.move_players(state, actions, params)
-    state = mobs.move_mobs(mob_key, state, params, static)
-    state = spawning.spawn_mobs(spawn_key, state, params, static)
+    state = mobs.move_mobs(luck.mobs_key, state, params, static)
+    state = spawning.spawn_mobs(luck, state, params, static)
     health_after_mobs = state.players.health
     state = plants.grow(state)
     state = survival.live(state, actions)
@@ -85,5 +83,5 @@ def step(
     health = outcome.HealthLog(start.players.health, health_after_interaction, health_after_mobs)
     reward = outcome.reward(start, state, params)
     state = outcome.settle_deaths(state, health)
-    state = outcome.advance_clock(state, last_key, params)
+    state = outcome.advance_clock(state, luck.last_key, params)
     return state, reward

@@ -1,45 +1,44 @@
-"""The order of a step's phases, and which key each gets. Rules are tested one by one elsewhere."""
+"""The order of a step's phases, and which numbers each gets. Rules are tested one by one elsewhere."""
 
 import importlib
 import inspect
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from alem_env import step as step_module
-from alem_env.core import rng
 from alem_env.core.params import StaticParams, make_params
+from alem_env.rules import chance
 
-# (module, rule, index of its key in the chain of splits)
+# (module, rule, what it gets of the random numbers: all of them, or a key)
 PHASES = (
     ("outcome", "begin", None),
     ("floors", "change_floor", None),
-    ("crafting", "craft", 0),
-    ("interact", "interact", 1),
-    ("placing", "place", 2),
-    ("construction", "construct", None),  # key 3 is split off and not used
+    ("crafting", "craft", "all"),
+    ("interact", "interact", "all"),
+    ("placing", "place", "all"),
+    ("construction", "construct", None),
     ("projectiles", "shoot_arrows", None),
     ("magic", "cast_spell", None),
     ("magic", "drink_potion", None),
     ("magic", "read_book", None),
-    ("magic", "enchant", 4),
+    ("magic", "enchant", "all"),
     ("boss", "advance_boss", None),
     ("attributes", "level_up", None),
     ("trading", "give", None),
     ("trading", "request", None),
     ("comms", "communicate", None),
     ("movement", "move_players", None),
-    ("mobs", "move_mobs", 5),
-    ("spawning", "spawn_mobs", 6),
+    ("mobs", "move_mobs", "mobs_key"),
+    ("spawning", "spawn_mobs", "all"),
     ("plants", "grow", None),
     ("survival", "live", None),
     ("achievements", "clip", None),
     ("achievements", "award_inventory", None),
     ("outcome", "reward", None),
     ("outcome", "settle_deaths", None),
-    ("outcome", "advance_clock", 7),
+    ("outcome", "advance_clock", "last_key"),
 )
 KEY = np.array([0, 9999], np.uint32)
 
@@ -90,15 +89,15 @@ def test_phases_run_in_the_benchmarks_order_on_one_state(calls):
     assert ages[-3] == [0, len(PHASES) - 3]  # reward: first and last
 
 
-def test_every_phase_gets_its_own_key(calls):
+def test_every_phase_gets_its_random_numbers(calls):
     step_module.step(KEY, FakeState(), "chosen", make_params(), StaticParams())
-    key, want = jnp.asarray(KEY), []
-    for _ in range(8):
-        key, sub = rng.split_pair(key)
-        want.append(sub.tolist())
-    for (_, _, index), (name, args) in zip(PHASES, calls, strict=True):
-        keys = [a.tolist() for a in args if isinstance(a, jax.Array)]
-        assert keys == ([] if index is None else [want[index]]), name
+    luck = chance.draw(KEY, StaticParams())
+    for (_, _, gets), (name, args) in zip(PHASES, calls, strict=True):
+        numbers = [a for a in args if isinstance(a, jax.Array | chance.Chance)]
+        want = [] if gets is None else [luck if gets == "all" else getattr(luck, gets)]
+        assert len(numbers) == len(want), name
+        same = jax.tree.map(lambda a, b: (a == b).all(), numbers, want)
+        assert all(jax.tree.leaves(same)), name
 
 
 def test_rules_see_the_actions_that_count_and_deaths_the_health_of_three_moments(calls):

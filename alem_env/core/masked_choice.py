@@ -1,8 +1,9 @@
-"""A uniform choice among the valid cells of a plane, as `jax.random.choice(p=...)` draws it.
+"""The quick way to a uniform choice among valid cells, where it can be trusted.
 
-That function sums float probabilities 1/n and looks the draw up in the sums. In exact arithmetic
-the result is the cell of rank `ceil(n (1 - draw))`; the rounded sums pick another one where
-`n (1 - draw)` is very close to a whole number.
+`jax.random.choice(p=...)` looks a draw up in sums of float probabilities 1/n, which
+`core.sampling` repeats exactly. In exact arithmetic the result is the cell of rank
+`ceil(n (1 - draw))`; the rounded sums pick another one where `n (1 - draw)` is close to a whole
+number. So: count, and turn to `sampling.choose_at` when `is_doubtful`.
 """
 
 import jax
@@ -25,13 +26,6 @@ def is_doubtful(total: jax.Array, number: jax.Array) -> jax.Array:
     """Whether rounding could make another cell the result than the one of `rank`."""
     position = _position(total, number)
     return jnp.abs(position - jnp.round(position)) <= TOLERANCE * total.astype(jnp.float32)
-
-
-def choose_by_float_sums(valid: jax.Array, number: jax.Array) -> jax.Array:
-    """Index that a draw picks among the true entries of (n,), through sums of probabilities."""
-    probability = valid / valid.sum()
-    sums = lax.associative_scan(jnp.add, probability)
-    return jnp.searchsorted(sums, sums[-1] * (1 - number))
 
 
 def select_bit(low: jax.Array, high: jax.Array, rank: jax.Array, half: int) -> jax.Array:

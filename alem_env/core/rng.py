@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 from jax.extend.random import define_prng_impl
 
+_PAIR = np.arange(2, dtype=np.uint32)
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
@@ -36,9 +37,7 @@ def split(key: jax.Array, num: int = 2) -> jax.Array:
 
 def split_pair(key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The two keys of `split(key)`, for keys of any leading shape (..., 2)."""
-    a0, b0 = threefry(key[..., 0], key[..., 1], np.uint32(0), np.uint32(2))
-    a1, b1 = threefry(key[..., 0], key[..., 1], np.uint32(1), np.uint32(3))
-    return jnp.stack([a0, a1], -1), jnp.stack([b0, b1], -1)
+    return threefry(key[..., :1], key[..., 1:], _PAIR, _PAIR + np.uint32(2))
 
 
 def chain(key: jax.Array, num: int) -> tuple[jax.Array, jax.Array]:
@@ -53,6 +52,27 @@ def chain(key: jax.Array, num: int) -> tuple[jax.Array, jax.Array]:
     """
     # A loop even for few: unrolled, the compiler repeats the whole chain for every key of it.
     return lax.scan(lambda k, _: split_pair(k), key, None, length=num)
+
+
+def stored(draw, keys):
+    """`draw(keys)`, computed once however many rules read it.
+
+    The compiler repeats a cheap chain of operations in every kernel that reads its result, and a
+    draw is a hundred of them. What a loop emits is stored instead.
+
+    Args:
+        draw: maps leaves (k, ...) to leaves (k, ...), whatever k is, row by row.
+        keys: a pytree of leaves (n, ...).
+    """
+    count = len(jax.tree.leaves(keys)[0])
+    size = -(-count // 2)  # two turns: loops of one are unrolled
+
+    def halves(leaf):
+        padded = jnp.concatenate([leaf, leaf[: 2 * size - count]])
+        return padded.reshape(2, size, *leaf.shape[1:])
+
+    numbers = lax.map(draw, jax.tree.map(halves, keys))
+    return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[:count], numbers)
 
 
 def random_bits(key: jax.Array, size: int) -> jax.Array:

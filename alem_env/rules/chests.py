@@ -57,9 +57,10 @@ def loot(
     """
     num_roles = 2 if static.soft_specialization else 0
     _, keys = rng.chain(key, num_roles + len(_DRAWS))
-    # with hard roles the keys given here go unused
-    miner = opens & gate(keys[0], specialization == Specialization.MINER, params, static)
-    warrior = opens & gate(keys[1], specialization == Specialization.WARRIOR, params, static)
+    # with hard roles these go unused
+    rolls = [rng.uniform(keys[k], opens.shape) for k in (0, 1)]
+    miner = opens & gate(rolls[0], specialization == Specialization.MINER, params, static)
+    warrior = opens & gate(rolls[1], specialization == Specialization.WARRIOR, params, static)
     chance, number, ore = _draw(keys[num_roles:])
 
     finds_wood = miner & (chance["wood"] < np.float32(0.6))

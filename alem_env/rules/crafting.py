@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alem_env.core import rng
 from alem_env.core.enums import Achievement, Action, Block, Specialization
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import Inventory, State
 from alem_env.core.tables import MAX_STACK, NEIGHBOURS, NUM_ARMOUR_SLOTS
+from alem_env.rules.chance import Chance
 from alem_env.rules.common import award, is_near, is_role, neighbour_blocks
 from alem_env.rules.specialization import gate
 
@@ -64,7 +64,7 @@ for _recipe in RECIPES:
 
 
 def craft(
-    key: jax.Array, state: State, actions: jax.Array, params: EnvParams, static: StaticParams
+    chance: Chance, state: State, actions: jax.Array, params: EnvParams, static: StaticParams
 ) -> State:
     """Everyone who can makes what their action names.
 
@@ -75,7 +75,7 @@ def craft(
     makes_level = recipe.pickaxe + recipe.sword + recipe.armour > 0
     makes = makes_level | (recipe.arrows + recipe.torches > 0)
 
-    wants = makes & _may_make(key, state, recipe, params, static)
+    wants = makes & _may_make(chance, state, recipe, params, static)
     wants &= _can_use(state.inventory, recipe)
     together = params.crafting_coordination_enabled & (recipe.place == _FORGE)
     wants &= _is_at_place(state, recipe, params)
@@ -88,11 +88,14 @@ def craft(
     )  # fmt: skip
 
 
-def _may_make(key, state: State, recipe: Recipe, params: EnvParams, static: StaticParams):
+def _may_make(
+    chance: Chance, state: State, recipe: Recipe, params: EnvParams, static: StaticParams
+):
     """(A,) bool: the role fits, or the attempt without it is lucky."""
-    _, (miner_key, warrior_key) = rng.chain(key, 2)
-    is_miner = gate(miner_key, is_role(state.players, Specialization.MINER), params, static)
-    is_warrior = gate(warrior_key, is_role(state.players, Specialization.WARRIOR), params, static)
+    miner = is_role(state.players, Specialization.MINER)
+    warrior = is_role(state.players, Specialization.WARRIOR)
+    is_miner = gate(chance.miner_crafts, miner, params, static)
+    is_warrior = gate(chance.warrior_crafts, warrior, params, static)
     return (
         (recipe.role == _ANYONE)
         | ((recipe.role == _MINER) & is_miner)

@@ -6,13 +6,13 @@ Shapes: A agents.
 import jax
 import jax.numpy as jnp
 
-from alem_env.core import rng
 from alem_env.core.batch import when_any
 from alem_env.core.enums import Achievement, Action, Block, Specialization
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import State
 from alem_env.core.tables import BOSS_SPAWN_STEPS
 from alem_env.rules import chests, combat, coordination, handover, mining
+from alem_env.rules.chance import Chance
 from alem_env.rules.common import (
     at,
     award,
@@ -34,7 +34,7 @@ FOOD_OF_PLANT = 4
 
 
 def interact(
-    key: jax.Array, state: State, actions: jax.Array, params: EnvParams, static: StaticParams
+    chance: Chance, state: State, actions: jax.Array, params: EnvParams, static: StaticParams
 ) -> State:
     """All agents whose action is DO act on the cells in front of them, at once.
 
@@ -42,14 +42,14 @@ def interact(
     then players met, then the block itself is used.
 
     Args:
-        key: (2,) uint32.
+        chance: the random numbers of the step.
         state: the world.
         actions: (A,) int32.
         params: numbers.
         static: switches.
     """
-    role_key, sync_key, sapling_key, chest_key = _keys(key, static)
-    forages = gate(role_key, is_role(state.players, Specialization.FORAGER), params, static)
+    is_forager = is_role(state.players, Specialization.FORAGER)
+    forages = gate(chance.forages, is_forager, params, static)
     if static.coordination_enabled:
         state = handover.expire(state)
 
@@ -58,7 +58,7 @@ def interact(
     same = same_cell(cell)
     acting = in_bounds(cell) & (actions == Action.DO)
     state, acting, sync, cleared, earned = _gates(
-        sync_key, state, cell, block, same, acting, params, static
+        chance.coordinates, state, cell, block, same, acting, params, static
     )
     state, kills = combat.strike_mobs(state, acting, cell, same, can_eat=forages)
     state = combat.meet_players(state, acting, cell, params.friendly_fire)
@@ -71,9 +71,9 @@ def interact(
     hurts_boss = strikes_boss & is_boss_vulnerable(state) & is_fighting_boss(state)
 
     state = _change_map(state, cell, block, same, mines, mines | opens | eats, cleared)
-    state = _take_sapling(sapling_key, state, acting & (block == Block.GRASS), forages)
+    state = _take_sapling(chance.finds_sapling, state, acting & (block == Block.GRASS), forages)
     state = _collect(state, block, mines, sync)
-    state = _open_chests(chest_key, state, opens, params, static)
+    state = _open_chests(chance.chest_key, state, opens, params, static)
     state = _drink(state, drinks)
     state = _eat_plants(state, eats, cell)
     state = _hurt_boss(state, hurts_boss)
@@ -87,15 +87,7 @@ def interact(
     return state.replace(achievements=award(state.achievements, earned))
 
 
-def _keys(key: jax.Array, static: StaticParams) -> jax.Array:
-    """Keys (4, 2) of the role's gate, soft coordination, saplings and chests."""
-    if static.soft_specialization:
-        return rng.chain(key, 4)[1]
-    _, keys = rng.chain(key, 3)
-    return jnp.concatenate([keys[:1], keys])  # a hard gate draws nothing
-
-
-def _gates(key, state, cell, block, same, acting, params, static):
+def _gates(chance, state, cell, block, same, acting, params, static):
     """Whose action coordination lets through.
 
     Construction sites are no business of mining's requirements: acting on them always passes.
@@ -109,7 +101,7 @@ def _gates(key, state, cell, block, same, acting, params, static):
     soft = at(state.floor.soft, cell)
     if static.coordination_enabled:
         sync = coordination.together(
-            rng.uniform(key, acting.shape),
+            chance,
             acting & ~at_site,
             requirement,
             soft,
@@ -142,9 +134,8 @@ def _change_map(state, cell, block, same, mines, changes, cleared):
     )
 
 
-def _take_sapling(key, state, on_grass, forages):
-    roll = rng.uniform(key, on_grass.shape)
-    takes = on_grass & (roll < SAPLING_CHANCE * forages)
+def _take_sapling(chance, state, on_grass, forages):
+    takes = on_grass & (chance < SAPLING_CHANCE * forages)
     inventory = state.inventory
     return state.replace(inventory=inventory.replace(sapling=inventory.sapling + takes))
 

@@ -18,6 +18,7 @@ from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import State
 from alem_env.core.tables import DIRECTIONS, NUM_ARMOUR_SLOTS, NUM_POTIONS
 from alem_env.rules import projectiles
+from alem_env.rules.chance import Chance
 from alem_env.rules.common import at, award, facing, is_role, max_health
 from alem_env.rules.specialization import gate
 
@@ -90,7 +91,7 @@ def read_book(state: State, actions: jax.Array) -> State:
 
 
 def enchant(
-    key: jax.Array, state: State, actions: jax.Array, params: EnvParams, static: StaticParams
+    chance: Chance, state: State, actions: jax.Array, params: EnvParams, static: StaticParams
 ) -> State:
     """Puts fire (for a ruby) or ice (for a sapphire) on a weapon or on a piece of armour.
 
@@ -99,10 +100,7 @@ def enchant(
     """
     players, inventory = state.players, state.inventory
     is_warrior = is_role(players, Specialization.WARRIOR)
-    if static.soft_specialization:
-        key, role_key = rng.split_pair(key)
-        is_warrior = gate(role_key, is_warrior, params, static)
-    key, _ = rng.split_pair(key)
+    is_warrior = gate(chance.warrior_enchants, is_warrior, params, static)
 
     table = at(state.floor.block, facing(players))
     is_fire = table == np.uint8(Block.ENCHANTMENT_TABLE_FIRE)
@@ -125,7 +123,12 @@ def enchant(
             sword_enchantment=jnp.where(sword, kind, players.sword_enchantment),
             bow_enchantment=jnp.where(bow, kind, players.bow_enchantment),
             armour_enchantment=when_any(
-                armour.any(), _enchant_armour, players.armour_enchantment, key, armour, kind
+                armour.any(),
+                _enchant_armour,
+                players.armour_enchantment,
+                chance.armour_key,
+                armour,
+                kind,
             ),
         ),
         achievements=award(

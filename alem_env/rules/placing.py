@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alem_env.core import rng
 from alem_env.core.batch import when_any
 from alem_env.core.enums import Achievement, Action, Block, Item, Specialization
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import Plants, State
 from alem_env.core.tables import MAP_SIZE, TAKES_ITEM, TORCH_LIGHT
 from alem_env.rules import light
+from alem_env.rules.chance import Chance
 from alem_env.rules.common import (
     at,
     award,
@@ -44,7 +44,7 @@ class _Placed(NamedTuple):
 
 
 def place(
-    key: jax.Array, state: State, actions: jax.Array, params: EnvParams, static: StaticParams
+    chance: Chance, state: State, actions: jax.Array, params: EnvParams, static: StaticParams
 ) -> State:
     """Everyone who can places what their action names.
 
@@ -52,8 +52,8 @@ def place(
     Several players may pay for the same table, furnace or stone; of torches and saplings the first
     player's counts.
     """
-    _, role_key = rng.split_pair(key)
-    is_miner = gate(role_key, is_role(state.players, Specialization.MINER), params, static)
+    miner = is_role(state.players, Specialization.MINER)
+    is_miner = gate(chance.miner_places, miner, params, static)
     cell = facing(state.players)
     placed = _decide(state, actions, cell, is_miner, static)
     inventory = state.inventory

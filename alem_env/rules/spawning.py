@@ -3,7 +3,7 @@
 A class at a time (passive, melee, ranged), at most one mob each: its cell is drawn uniformly among
 the floor's valid cells. These are counted in integers: a row first, then the cell in it. The
 benchmark sums float probabilities instead, which picks a neighbouring cell about once in 100,000
-draws; `core.masked_choice` repeats that sum where a draw is too close to tell.
+draws; `core.sampling` repeats that sum where a draw is too close to tell.
 """
 
 import jax
@@ -12,7 +12,7 @@ import numpy as np
 from flax import struct
 from jax import lax
 
-from alem_env.core import masked_choice, rng
+from alem_env.core import masked_choice, sampling
 from alem_env.core.batch import when_any
 from alem_env.core.enums import Block, MobClass
 from alem_env.core.params import EnvParams, StaticParams
@@ -25,6 +25,7 @@ from alem_env.core.tables import (
     MOB_HEALTH,
     MONSTERS_TO_CLEAR_FLOOR,
 )
+from alem_env.rules.chance import Chance
 from alem_env.rules.common import at, in_bounds, is_fighting_boss
 
 # distances from the nearest player alive, squared
@@ -46,23 +47,22 @@ class Taken:
     counts: jax.Array  # (n,) bool, False for entries to ignore
 
 
-def spawn_mobs(key: jax.Array, state: State, params: EnvParams, static: StaticParams) -> State:
+def spawn_mobs(chance: Chance, state: State, params: EnvParams, static: StaticParams) -> State:
     """At most one new mob of each class; later ones keep off the cells of earlier ones.
 
     Args:
-        key: (2,) uint32.
+        chance: the random numbers of the step.
         state: the world.
         params: `mob_despawn_distance`, `mob_health_multiplier`.
         static: numbers of slots.
     """
-    numbers = rng.uniform_each(rng.chain(key, 2 * len(_FIELDS))[1])
     boss = is_fighting_boss(state)
     kinds = _kinds(state, boss)
-    wanted = _wanted(state, boss, numbers[::2], static)
+    wanted = _wanted(state, boss, chance.spawns, static)
     plane = valid_cells(state, kinds[MobClass.RANGED], boss, params)
     taken = _taken(state.floor, state.players)
     wanted = jnp.stack([wanted[mob_class] for mob_class in _FIELDS])
-    new = _find_cells(plane, taken, wanted, numbers[1::2])
+    new = _find_cells(plane, taken, wanted, chance.spawn_cell)
 
     floor = state.floor
     for mob_class, field in _FIELDS.items():
@@ -256,7 +256,7 @@ def _choose(
             rows = (cells.row[:, None] == np.arange(MAP_SIZE[0])) & cells.counts[:, None]
             columns = cells.column[:, None] == np.arange(MAP_SIZE[1])
             mask &= rows.astype(jnp.float32).T @ columns.astype(jnp.float32) == 0
-        return masked_choice.choose_by_float_sums(mask.reshape(-1), number).astype(cell.dtype)
+        return sampling.choose_at(number, mask.reshape(-1)).astype(cell.dtype)
 
     doubtful = appears & masked_choice.is_doubtful(total, number)
     cell = when_any(doubtful, exact, cell, plane, taken)

@@ -3,18 +3,16 @@
 import jax
 import jax.numpy as jnp
 
-from alem_env.core import rng
 from alem_env.core.params import EnvParams, StaticParams
 
 
 def gate(
-    key: jax.Array, is_specialist: jax.Array, params: EnvParams, static: StaticParams
+    chance: jax.Array, is_specialist: jax.Array, params: EnvParams, static: StaticParams
 ) -> jax.Array:
     """Who manages an action of a role this time.
 
     Args:
-        key: (2,) uint32, of this draw alone. With a hard gate nothing is drawn, and the reference
-            does not split its key either: callers leave that split out then.
+        chance: (A,) float32 in [0, 1), the draws; a hard gate does not look at them.
         is_specialist: (A,) bool, who has the role.
         params: chances of specialists and others.
         static: whether the gate is soft.
@@ -24,7 +22,7 @@ def gate(
     """
     if not static.soft_specialization:
         return is_specialist
-    chance = jnp.where(
+    efficiency = jnp.where(
         is_specialist, params.specialist_efficiency, params.non_specialist_efficiency
     )
-    return rng.uniform(key, is_specialist.shape) < chance
+    return chance < efficiency

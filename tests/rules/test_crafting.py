@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from worlds import edit, plain_state, run_rule, with_blocks
+from worlds import chance_of, edit, plain_state, run_rule, with_blocks
 
 from alem_env.core import rng
 from alem_env.core.enums import Achievement, Action, Block
@@ -17,7 +17,7 @@ STRICT = make_params(non_specialist_efficiency=0.0)  # specialists always, other
 SOLO = STRICT.replace(crafting_coordination_enabled=np.bool_(False))
 KEY = jnp.array([1, 2], jnp.uint32)
 MATERIALS = ("wood", "stone", "iron", "coal", "diamond")
-craft = run_rule(lambda *args: crafting.craft(*args, STATIC))
+craft = run_rule(lambda key, *args: crafting.craft(chance_of("craft", key, STATIC), *args, STATIC))
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from worlds import MIDDLE, edit, plain_state, run_rule, with_blocks, with_mob
+from worlds import MIDDLE, chance_of, edit, plain_state, run_rule, with_blocks, with_mob
 
 from alem_env.core.enums import Achievement, Action, Block
 from alem_env.core.params import StaticParams, make_params
@@ -16,7 +16,7 @@ KEY = words(key(5))
 WARRIOR, FORAGER, MINER = range(3)
 FRONT = MIDDLE + 1  # the row in front of the team
 DO, NOOP = int(Action.DO), int(Action.NOOP)
-_interact = run_rule(lambda k, s, a, p: interact(k, s, a, p, STATIC))
+_interact = run_rule(lambda k, s, a, p: interact(chance_of("interact", k, STATIC), s, a, p, STATIC))
 
 
 def act(state, actions=(DO, DO, DO), key=KEY, params=PARAMS):
@@ -202,7 +202,7 @@ def test_nothing_is_done_beyond_the_rim(direction, cell):
 
 def test_without_coordination_requirements_do_not_count():
     static = StaticParams(num_agents=3, coordination_enabled=False, construction_enabled=False)
-    rule = run_rule(lambda k, s, a, p: interact(k, s, a, p, static))
+    rule = run_rule(lambda k, s, a, p: interact(chance_of("interact", k, static), s, a, p, static))
     after = rule(KEY, around(), jnp.array([DO, NOOP, NOOP]), PARAMS)
     assert target(after) == Block.PATH and after.inventory.stone.tolist() == [1, 0, 0]
     assert not after.achievements.any()

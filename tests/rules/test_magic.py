@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from worlds import edit, plain_state, run_rule, with_blocks
+from worlds import chance_of, edit, plain_state, run_rule, with_blocks
 
 from alem_env.core.enums import Achievement, Action, Block, Enchantment, ProjectileKind
 from alem_env.core.params import StaticParams, make_params
@@ -16,7 +16,9 @@ KEY = jnp.array([1, 2], jnp.uint32)
 cast = run_rule(magic.cast_spell)
 drink = run_rule(magic.drink_potion)
 read = run_rule(magic.read_book)
-enchant = run_rule(lambda *args: magic.enchant(*args, STATIC))
+enchant = run_rule(
+    lambda key, *args: magic.enchant(chance_of("enchant", key, STATIC), *args, STATIC)
+)
 
 
 @pytest.fixture(scope="module")

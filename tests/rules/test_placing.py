@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from worlds import edit, plain_state, run_rule, with_blocks, with_mob
+from worlds import chance_of, edit, plain_state, run_rule, with_blocks, with_mob
 
 from alem_env.core.enums import Achievement, Action, Block, Item
 from alem_env.core.params import StaticParams, make_params
@@ -14,8 +14,16 @@ STATIC = StaticParams(num_agents=3)
 MINER = 2
 PARAMS = make_params(non_specialist_efficiency=0.0)
 KEY = jnp.array([1, 2], jnp.uint32)
-place = run_rule(lambda *args: placing.place(*args, STATIC))
-place_010 = run_rule(lambda *a: placing.place(*a, StaticParams(rules_version="0.1.0")))
+STATIC_010 = StaticParams(rules_version="0.1.0")
+
+
+def _rule(static):
+    return run_rule(
+        lambda key, *args: placing.place(chance_of("place", key, static), *args, static)
+    )
+
+
+place, place_010 = _rule(STATIC), _rule(STATIC_010)
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from alem_env.core import masked_choice
+from alem_env.core import masked_choice, sampling
 from alem_env.core.batch import over_worlds
 from alem_env.core.enums import Block, MobClass
 from alem_env.core.params import StaticParams, difficulty
 from alem_env.core.tables import BOSS_FLOOR, MOB_HEALTH
 from alem_env.rules.spawning import spawn_mobs
-from tests.rules.worlds import edit, plain_state, with_blocks, with_mob
+from tests.rules.worlds import chance_of, edit, plain_state, with_blocks, with_mob
 
 STATIC = StaticParams()
 MANY = 64
@@ -21,7 +21,10 @@ GROUPS = ("passive", "melee", "ranged")
 @pytest.fixture(scope="module")
 def many():
     rule = jax.jit(
-        over_worlds(lambda k, s, p: spawn_mobs(k, s, p, STATIC), in_axes=(0, None, None))
+        over_worlds(
+            lambda k, s, p: spawn_mobs(chance_of("spawn", k, STATIC), s, p, STATIC),
+            in_axes=(0, None, None),
+        )
     )
     keys = jax.random.bits(jax.random.key(4), (MANY, 2), jnp.uint32)
     return lambda state, **overrides: rule(keys, state, difficulty("easy", **overrides)).floor
@@ -101,7 +104,7 @@ def test_deep_things_appear_in_water(many):
 def test_cells_are_drawn_as_jax_random_choice_draws_them():
     """Including draws that rounding moves to a neighbouring cell."""
     random = np.random.default_rng(0)
-    exact = jax.jit(jax.vmap(masked_choice.choose_by_float_sums))
+    exact = jax.jit(jax.vmap(sampling.choose_at))
     doubtful = wrong = 0
     for density in (0.02, 0.2, 0.9):
         valid = random.random((64, 2304)) < density
@@ -112,7 +115,7 @@ def test_cells_are_drawn_as_jax_random_choice_draws_them():
         rank = masked_choice.rank(jnp.asarray(valid.sum(1)), jnp.asarray(number))
         unsure = np.asarray(masked_choice.is_doubtful(jnp.asarray(valid.sum(1)), number))
         counted = [np.flatnonzero(v)[r - 1] for v, r in zip(valid, rank, strict=True)]
-        differs = np.asarray(exact(jnp.asarray(valid), jnp.asarray(number))) != counted
+        differs = np.asarray(exact(jnp.asarray(number), jnp.asarray(valid))) != counted
         assert not (differs & ~unsure).any()
         doubtful, wrong = doubtful + unsure.sum(), wrong + differs.sum()
     assert 0 < wrong < doubtful < 3 * 64

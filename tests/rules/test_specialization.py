@@ -10,9 +10,11 @@ from alem_env.rules.specialization import gate
 
 SPECIALIST = jnp.array([True, False, False, True])
 STATIC = StaticParams(num_agents=4)
-draw = jax.jit(
-    lambda keys, params: jax.vmap(lambda key: gate(key, SPECIALIST, params, STATIC))(keys)
-)
+
+
+@jax.jit
+def draw(keys, params):
+    return jax.vmap(lambda key: gate(rng.uniform(key, (4,)), SPECIALIST, params, STATIC))(keys)
 
 
 def test_specialists_always_succeed_and_others_at_their_rate():
@@ -30,5 +32,5 @@ def test_agents_are_lucky_apart():
 
 def test_hard_gate_is_the_role_itself():
     static = StaticParams(num_agents=4, soft_specialization=False)
-    got = gate(jnp.zeros(2, jnp.uint32), SPECIALIST, difficulty("easy"), static)
+    got = gate(jnp.ones(4), SPECIALIST, difficulty("easy"), static)
     assert (got == SPECIALIST).all()

@@ -8,7 +8,9 @@ from alem_env.core import state as st
 from alem_env.core.batch import single_world
 from alem_env.core.enums import Block, DeathCause, Specialization
 from alem_env.core.params import StaticParams
+from alem_env.core.storage import pack_floor
 from alem_env.core.tables import DARK_FLOORS, MAP_SIZE, NUM_FLOORS
+from alem_env.rules import chance
 
 MIDDLE = 24
 RIGHT, DOWN = 2, 4  # directions
@@ -31,7 +33,7 @@ def plain_state(static: StaticParams = StaticParams(), **edits) -> st.State:  # 
         floor_index=jnp.int32(0),
         stored=jax.tree.map(
             lambda leaf: jnp.broadcast_to(leaf, (NUM_FLOORS - 1, *leaf.shape)),
-            st.pack_floor(_plain_floor(static)),
+            pack_floor(_plain_floor(static)),
         ),
         stored_slot=jnp.arange(-1, NUM_FLOORS - 1, dtype=jnp.int32),
         light=jnp.zeros((len(DARK_FLOORS), *MAP_SIZE), jnp.float32),
@@ -190,3 +192,9 @@ def _inventory(static):
             for name in st.Inventory.__dataclass_fields__
         }
     )
+
+
+def chance_of(phase: str, key: jax.Array, static: StaticParams) -> chance.Chance:
+    """The random numbers of a step in which `phase` starts from `key` (2,)."""
+    keys = jnp.zeros((len(chance.PHASES), 2), jnp.uint32)
+    return chance.from_phase_keys(keys.at[chance.PHASES.index(phase)].set(key), static)
