@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alem_env.core.enums import Achievement, Block, Specialization
-from alem_env.core.state import NUM_ACHIEVEMENTS, Floor, Inventory, Players, State
+from alem_env.core.state import NUM_ACHIEVEMENTS, Counters, Floor, Inventory, Players, State
 from alem_env.core.tables import (
     BOSS_FLOOR,
     BUILDING_COST,
@@ -16,6 +16,9 @@ from alem_env.core.tables import (
     SOLID,
 )
 
+NO_ACHIEVEMENT = -1
+NOWHERE_NEAR = len(NEIGHBOURS)
+
 
 def facing(players: Players) -> jax.Array:
     """Cell (A, 2) in front of each player; may lie outside the map."""
@@ -24,8 +27,8 @@ def facing(players: Players) -> jax.Array:
 
 def in_bounds(position: jax.Array) -> jax.Array:
     """Whether each of (..., 2) cells is on the map."""
-    inside = (position >= 0) & (position < jnp.asarray(MAP_SIZE))
-    return inside.all(-1)
+    row, column = position[..., 0], position[..., 1]
+    return (row >= 0) & (row < MAP_SIZE[0]) & (column >= 0) & (column < MAP_SIZE[1])
 
 
 def at(plane: jax.Array, position: jax.Array) -> jax.Array:
@@ -58,6 +61,16 @@ def is_near(blocks_around: jax.Array, *blocks: Block) -> jax.Array:
     for block in blocks[1:]:
         found |= blocks_around == np.uint8(block)
     return found.any(-1)
+
+
+def first_near(blocks_around: jax.Array, *blocks: Block) -> jax.Array:
+    """Place (A, K) among `neighbour_blocks(...)` (A, 8) of the first of each of K blocks.
+
+    NOWHERE_NEAR where there is none. One pass, however many blocks are asked for.
+    """
+    found = blocks_around[:, :, None] == np.array(blocks, np.uint8)
+    places = np.arange(NOWHERE_NEAR, dtype=np.int32)[:, None]
+    return jnp.where(found, places, NOWHERE_NEAR).min(axis=1)
 
 
 def is_solid(block: jax.Array) -> jax.Array:
@@ -119,6 +132,25 @@ def max_energy(players: Players) -> jax.Array:
 
 def max_mana(players: Players) -> jax.Array:
     return 6 + 3 * players.intelligence
+
+
+def award_each(achievements: jax.Array, *earned: jax.Array) -> jax.Array:
+    """Achievements (A, 93) with those that each player earned, (A,) int32 or NO_ACHIEVEMENT."""
+    columns = np.arange(NUM_ACHIEVEMENTS)
+    for achievement in earned:
+        achievements = achievements | (achievement[:, None] == columns)
+    return achievements
+
+
+def count_events(counters: Counters, events: dict[str, jax.Array]) -> Counters:
+    """Counters with one more in each field of `events` whose condition (A,) holds for anyone.
+
+    One pass over the agents, however many counters are named.
+    """
+    happened = jnp.stack(list(events.values()), axis=1).any(axis=0).astype(jnp.int32)
+    return counters.replace(
+        **{name: getattr(counters, name) + happened[k] for k, name in enumerate(events)}
+    )
 
 
 def award(achievements: jax.Array, earned: dict[Achievement, jax.Array]) -> jax.Array:

@@ -11,7 +11,16 @@ from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import Inventory, State
 from alem_env.core.tables import MAX_STACK, NEIGHBOURS, NUM_ARMOUR_SLOTS
 from alem_env.rules.chance import Chance
-from alem_env.rules.common import award, is_near, is_role, neighbour_blocks
+from alem_env.rules.common import (
+    NO_ACHIEVEMENT,
+    NOWHERE_NEAR,
+    award_each,
+    count_events,
+    first_near,
+    is_role,
+    neighbour_blocks,
+    same_cell,
+)
 from alem_env.rules.specialization import gate
 
 _ANYONE, _MINER, _WARRIOR = range(3)
@@ -19,7 +28,7 @@ _TABLE, _TABLE_AND_FURNACE, _FORGE = range(3)
 
 
 class Recipe(NamedTuple):
-    """What an action makes. Exactly one of the last five says what."""
+    """What an action makes. Exactly one of the five after the materials says what."""
 
     action: Action
     role: int
@@ -34,6 +43,9 @@ class Recipe(NamedTuple):
     armour: int = 0  # level of one piece, the first that is below it
     arrows: int = 0  # number
     torches: int = 0  # number
+    # Achievements. Other things made are seen in the inventory at the step's end.
+    earns: int = NO_ACHIEVEMENT
+    earns_together: int = NO_ACHIEVEMENT  # made with others at a forge
 
 
 RECIPES = (
@@ -43,24 +55,44 @@ RECIPES = (
         Action.MAKE_IRON_PICKAXE, _MINER, _TABLE_AND_FURNACE,
         wood=1, stone=1, iron=1, coal=1, pickaxe=3,
     ),
-    Recipe(Action.MAKE_DIAMOND_PICKAXE, _MINER, _FORGE, wood=1, diamond=3, pickaxe=4),
+    Recipe(
+        Action.MAKE_DIAMOND_PICKAXE, _MINER, _FORGE,
+        wood=1, diamond=3, pickaxe=4, earns_together=Achievement.COORD_DIAMOND_PICKAXE,
+    ),
     Recipe(Action.MAKE_WOOD_SWORD, _ANYONE, _TABLE, wood=1, sword=1),
     Recipe(Action.MAKE_STONE_SWORD, _WARRIOR, _TABLE, wood=1, stone=1, sword=2),
     Recipe(
         Action.MAKE_IRON_SWORD, _WARRIOR, _TABLE_AND_FURNACE,
         wood=1, stone=1, iron=1, coal=1, sword=3,
     ),
-    Recipe(Action.MAKE_DIAMOND_SWORD, _WARRIOR, _FORGE, wood=1, diamond=2, sword=4),
-    Recipe(Action.MAKE_IRON_ARMOUR, _ANYONE, _TABLE_AND_FURNACE, iron=3, coal=3, armour=1),
-    Recipe(Action.MAKE_DIAMOND_ARMOUR, _ANYONE, _FORGE, diamond=3, armour=2),
+    Recipe(
+        Action.MAKE_DIAMOND_SWORD, _WARRIOR, _FORGE,
+        wood=1, diamond=2, sword=4, earns_together=Achievement.COORD_DIAMOND_SWORD,
+    ),
+    Recipe(
+        Action.MAKE_IRON_ARMOUR, _ANYONE, _TABLE_AND_FURNACE, iron=3, coal=3, armour=1,
+        earns=Achievement.MAKE_IRON_ARMOUR,
+    ),
+    Recipe(
+        Action.MAKE_DIAMOND_ARMOUR, _ANYONE, _FORGE, diamond=3, armour=2,
+        earns=Achievement.MAKE_DIAMOND_ARMOUR,
+        earns_together=Achievement.COORD_DIAMOND_ARMOUR,
+    ),
     Recipe(Action.MAKE_ARROW, _WARRIOR, _TABLE, wood=1, stone=1, arrows=2),
     Recipe(Action.MAKE_TORCH, _MINER, _TABLE, wood=1, coal=1, torches=4),
 )  # fmt: skip
 
-# action -> its recipe's numbers; zeros, and so no effect, for other actions (later ones clamp)
-_ROWS = np.zeros((len(Action), len(Recipe._fields)), np.int32)
+# action -> its recipe's numbers; no effect for other actions (later ones clamp)
+_ROWS = np.array([Recipe(0, _ANYONE, _TABLE)] * len(Action), np.int32)
 for _recipe in RECIPES:
     _ROWS[_recipe.action] = _recipe
+
+# field of Counters -> the achievement for what it counts
+_COUNTED = {
+    "diamond_pickaxes": Achievement.COORD_DIAMOND_PICKAXE,
+    "diamond_swords": Achievement.COORD_DIAMOND_SWORD,
+    "diamond_armours": Achievement.COORD_DIAMOND_ARMOUR,
+}
 
 
 def craft(
@@ -71,21 +103,30 @@ def craft(
     A player has one action, so recipes cannot disturb each other. With crafting coordination, what
     takes diamonds is made only where enough players make the same at the same forge together.
     """
-    recipe = Recipe(*jnp.asarray(_ROWS)[actions].T)
-    makes_level = recipe.pickaxe + recipe.sword + recipe.armour > 0
-    makes = makes_level | (recipe.arrows + recipe.torches > 0)
+    recipe = _look_up(actions)
+    around = neighbour_blocks(state.floor, state.players.position)
+    nearest = first_near(around, Block.CRAFTING_TABLE, Block.FURNACE, Block.EPIC_FORGE)
+    forge = nearest[:, 2]
+    piece = _first_below(state.inventory.armour, recipe.armour)
 
-    wants = makes & _may_make(chance, state, recipe, params, static)
-    wants &= _can_use(state.inventory, recipe)
-    together = params.crafting_coordination_enabled & (recipe.place == _FORGE)
-    wants &= _is_at_place(state, recipe, params)
-    enough = _at_same_forge(state, actions, wants) >= params.diamond_crafting_agents_required
-    crafts = wants & (enough | ~together)
+    wants = recipe.action > 0
+    wants &= _may_make(chance, state, recipe, params, static)
+    wants &= _can_use(state.inventory, recipe, piece)
+    wants &= _is_at_place(nearest < NOWHERE_NEAR, recipe, params)
+    company = _at_same_forge(state, actions, wants, forge)
+    together = _is_made_together(recipe, params)
+    needed = jnp.where(together, params.diamond_crafting_agents_required, 0)
 
-    return _reward(
-        state.replace(inventory=_make(state.inventory, recipe, crafts)),
-        recipe, crafts, together, wants,
-    )  # fmt: skip
+    # who makes nothing has a recipe of nothing from here on
+    made = _look_up(jnp.where(wants & (company >= needed), actions, int(Action.NOOP)))
+    state = state.replace(inventory=_make(state.inventory, made, piece))
+    return _reward(state, made, together & (company > 0), _is_made_together(made, params))
+
+
+def _look_up(actions: jax.Array) -> Recipe:
+    """Recipes (A,) of actions (A,)."""
+    rows = jnp.asarray(_ROWS)[actions]
+    return Recipe(*(rows[:, column] for column in range(rows.shape[1])))
 
 
 def _may_make(
@@ -103,7 +144,7 @@ def _may_make(
     )
 
 
-def _can_use(inventory: Inventory, recipe: Recipe) -> jax.Array:
+def _can_use(inventory: Inventory, recipe: Recipe, piece: jax.Array) -> jax.Array:
     """(A,) bool: materials are there and the result would be better than what is held."""
     has_materials = (
         (inventory.wood >= recipe.wood)
@@ -115,7 +156,7 @@ def _can_use(inventory: Inventory, recipe: Recipe) -> jax.Array:
     is_better = (
         ((recipe.pickaxe == 0) | (inventory.pickaxe < recipe.pickaxe))
         & ((recipe.sword == 0) | (inventory.sword < recipe.sword))
-        & ((recipe.armour == 0) | (inventory.armour < recipe.armour[:, None]).any(-1))
+        & ((recipe.armour == 0) | (piece < NUM_ARMOUR_SLOTS))
     )
     has_room = ((recipe.arrows == 0) | (inventory.arrows < MAX_STACK)) & (
         (recipe.torches == 0) | (inventory.torches < MAX_STACK)
@@ -123,73 +164,59 @@ def _can_use(inventory: Inventory, recipe: Recipe) -> jax.Array:
     return has_materials & is_better & has_room
 
 
-def _is_at_place(state: State, recipe: Recipe, params: EnvParams) -> jax.Array:
-    around = neighbour_blocks(state.floor, state.players.position)
-    at_table = is_near(around, Block.CRAFTING_TABLE)
-    at_furnace = is_near(around, Block.FURNACE)
-    at_forge = is_near(around, Block.EPIC_FORGE)
+def _is_made_together(recipe: Recipe, params: EnvParams) -> jax.Array:
+    return params.crafting_coordination_enabled & (recipe.place == _FORGE)
+
+
+def _first_below(armour: jax.Array, level: jax.Array) -> jax.Array:
+    """First piece (A,) of armour (A, 4) below `level` (A,), or NUM_ARMOUR_SLOTS."""
+    pieces = np.arange(NUM_ARMOUR_SLOTS, dtype=np.int32)
+    return jnp.where(armour < level[:, None], pieces, NUM_ARMOUR_SLOTS).min(axis=1)
+
+
+def _is_at_place(near: jax.Array, recipe: Recipe, params: EnvParams) -> jax.Array:
+    """(A,) bool: `near` (A, 3), whether a table, a furnace, a forge are, has what is needed."""
+    at_table, at_furnace, at_forge = near[:, 0], near[:, 1], near[:, 2]
     at_forge = jnp.where(params.crafting_coordination_enabled, at_forge, at_table)
     return jnp.where(recipe.place == _FORGE, at_forge, at_table) & (
         (recipe.place != _TABLE_AND_FURNACE) | at_furnace
     )
 
 
-def _at_same_forge(state: State, actions: jax.Array, wants: jax.Array) -> jax.Array:
+def _at_same_forge(state: State, actions: jax.Array, wants: jax.Array, forge: jax.Array):
     """(A,) int: how many of `wants` (A,) take the same action at the same forge as each player.
 
-    A player's forge is the first one around it; without one the answer is 0.
+    A player's forge is its neighbour number `forge` (A,); without one the answer is 0.
     """
-    position = state.players.position
-    is_forge = neighbour_blocks(state.floor, position) == np.uint8(Block.EPIC_FORGE)
-    forge = position + jnp.asarray(NEIGHBOURS)[is_forge.argmax(-1)]
-    has_forge = is_forge.any(-1)
-    same = (forge[:, None] == forge[None, :]).all(-1) & has_forge[:, None] & has_forge[None, :]
-    same &= actions[:, None] == actions[None, :]
-    return (same & wants[None, :]).sum(-1)
+    towards = np.concatenate([NEIGHBOURS, [[0, 0]]])
+    cell = state.players.position + jnp.asarray(towards)[forge]
+    same = same_cell(cell) & (actions[:, None] == actions) & (forge < NOWHERE_NEAR)
+    return (same & wants).sum(axis=1)
 
 
-def _make(inventory: Inventory, recipe: Recipe, crafts: jax.Array) -> Inventory:
-    armour = inventory.armour
-    first_below = (armour < recipe.armour[:, None]).argmax(-1)
-    forged = (jnp.arange(NUM_ARMOUR_SLOTS) == first_below[:, None]) & (
-        crafts & (recipe.armour > 0)
-    )[:, None]
+def _make(inventory: Inventory, made: Recipe, piece: jax.Array) -> Inventory:
+    """Inventory after `made`, zeros for players who made nothing. Levels only rise."""
+    forged = (np.arange(NUM_ARMOUR_SLOTS) == piece[:, None]) * made.armour[:, None]
     return inventory.replace(
-        wood=inventory.wood - recipe.wood * crafts,
-        stone=inventory.stone - recipe.stone * crafts,
-        iron=inventory.iron - recipe.iron * crafts,
-        coal=inventory.coal - recipe.coal * crafts,
-        diamond=inventory.diamond - recipe.diamond * crafts,
-        pickaxe=jnp.where(crafts & (recipe.pickaxe > 0), recipe.pickaxe, inventory.pickaxe),
-        sword=jnp.where(crafts & (recipe.sword > 0), recipe.sword, inventory.sword),
-        armour=jnp.where(forged, recipe.armour[:, None], armour),
-        arrows=inventory.arrows + recipe.arrows * crafts,
-        torches=inventory.torches + recipe.torches * crafts,
+        wood=inventory.wood - made.wood,
+        stone=inventory.stone - made.stone,
+        iron=inventory.iron - made.iron,
+        coal=inventory.coal - made.coal,
+        diamond=inventory.diamond - made.diamond,
+        pickaxe=jnp.maximum(inventory.pickaxe, made.pickaxe),
+        sword=jnp.maximum(inventory.sword, made.sword),
+        armour=jnp.maximum(inventory.armour, forged),
+        arrows=inventory.arrows + made.arrows,
+        torches=inventory.torches + made.torches,
     )
 
 
-def _reward(state: State, recipe: Recipe, crafts, together, wants) -> State:
-    """Achievements and counters. Other things made are seen in the inventory at the step's end."""
-    pickaxe = crafts & together & (recipe.pickaxe > 0)
-    sword = crafts & together & (recipe.sword > 0)
-    armour = crafts & together & (recipe.armour > 0)
-    counters = state.counters
+def _reward(state: State, made: Recipe, tries: jax.Array, succeeds: jax.Array) -> State:
+    """Achievements for what was made, and counters of making together (A,)."""
+    earned = jnp.where(succeeds, made.earns_together, NO_ACHIEVEMENT)
+    events = {name: earned == achievement for name, achievement in _COUNTED.items()}
+    events |= {"craft_attempts": tries, "craft_successes": succeeds}
     return state.replace(
-        achievements=award(
-            state.achievements,
-            {
-                Achievement.MAKE_IRON_ARMOUR: crafts & (recipe.armour == 1),
-                Achievement.MAKE_DIAMOND_ARMOUR: crafts & (recipe.armour == 2),
-                Achievement.COORD_DIAMOND_PICKAXE: pickaxe,
-                Achievement.COORD_DIAMOND_SWORD: sword,
-                Achievement.COORD_DIAMOND_ARMOUR: armour,
-            },
-        ),
-        counters=counters.replace(
-            craft_attempts=counters.craft_attempts + (wants & together).any(),
-            craft_successes=counters.craft_successes + (crafts & together).any(),
-            diamond_pickaxes=counters.diamond_pickaxes + pickaxe.any(),
-            diamond_swords=counters.diamond_swords + sword.any(),
-            diamond_armours=counters.diamond_armours + armour.any(),
-        ),
+        achievements=award_each(state.achievements, made.earns, earned),
+        counters=count_events(state.counters, events),
     )
