@@ -25,12 +25,16 @@ def choose(key: jax.Array, valid: jax.Array) -> jax.Array:
     return choose_at(rng.uniform(key), valid)
 
 
-def choose_at(uniform: jax.Array, valid: jax.Array) -> jax.Array:
-    """`choose`, given its uniform draw () in [0, 1)."""
+def choose_at(uniform: jax.Array, valid: jax.Array, rolled: bool = False) -> jax.Array:
+    """`choose`, given its uniform draw () in [0, 1).
+
+    `rolled` compiles in a third of the time, and sums six times as slowly: for rare draws.
+    """
     size = valid.shape[0]
     count = valid.sum(dtype=jnp.int32)
     share = np.float32(1.0) / jnp.maximum(count, 1).astype(jnp.float32)
-    blocks, starts = _block_sums(jnp.where(valid, share, np.float32(0.0)))
+    block_sums = _rolled_block_sums if rolled else _block_sums
+    blocks, starts = block_sums(jnp.where(valid, share, np.float32(0.0)))
     levels = np.arange(len(starts))
 
     def prefix(last):
@@ -83,3 +87,16 @@ def _block_sums(values: jax.Array) -> tuple[jax.Array, np.ndarray]:
         levels.append(pairs[:, 0] + pairs[:, 1])
     sizes = [level.shape[0] for level in levels]
     return jnp.concatenate(levels), np.cumsum([0, *sizes[:-1]]).astype(np.int32)
+
+
+def _rolled_block_sums(values: jax.Array) -> tuple[jax.Array, np.ndarray]:
+    """The same, each size of block filled up with zeros to one length."""
+    size = values.shape[0]
+    values = jnp.pad(values, (0, size % 2))
+
+    def double(level, _):
+        pairs = level.reshape(-1, 2)
+        return jnp.concatenate([pairs[:, 0] + pairs[:, 1], jnp.zeros_like(pairs[:, 0])]), level
+
+    _, levels = lax.scan(double, values, None, length=size.bit_length())
+    return levels.reshape(-1), (np.arange(len(levels)) * len(values)).astype(np.int32)

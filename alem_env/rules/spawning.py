@@ -250,13 +250,12 @@ def _choose(
     cell = row * MAP_SIZE[1] + column
 
     def exact(cell, plane, taken):
-        # A cell is taken if a row bit and a column bit meet: two one-hot matrices and a product.
-        mask = _has(plane, mob_class)
+        mask = _has(plane, mob_class).reshape(-1)
         for cells in taken:
-            rows = (cells.row[:, None] == np.arange(MAP_SIZE[0])) & cells.counts[:, None]
-            columns = cells.column[:, None] == np.arange(MAP_SIZE[1])
-            mask &= rows.astype(jnp.float32).T @ columns.astype(jnp.float32) == 0
-        return sampling.choose_at(number, mask.reshape(-1)).astype(cell.dtype)
+            number_of = cells.row * MAP_SIZE[1] + cells.column
+            free = jnp.where(cells.counts, number_of, mask.size)
+            mask = mask.at[free].set(False, mode="drop")
+        return sampling.choose_at(number, mask, rolled=True).astype(cell.dtype)
 
     doubtful = appears & masked_choice.is_doubtful(total, number)
     cell = when_any(doubtful, exact, cell, plane, taken)
