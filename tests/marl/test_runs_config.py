@@ -123,11 +123,11 @@ def test_published_presets_refuse_what_does_not_divide():
 @pytest.mark.parametrize("num_envs", range(1, 9))
 def test_cpu_preset_takes_any_number_of_worlds(num_envs):
     config, remarks = make_train_config(composed(f"num_envs={num_envs}"))
-    wanted = 4
+    wanted = 8
     fitting = max(n for n in range(1, wanted + 1) if (num_envs * 3) % n == 0)
     assert config.learner.options.num_minibatches == fitting
     assert bool(remarks) == (fitting != wanted)
-    assert all(f"using {fitting}" in r and "learner.num_minibatches=4" in r for r in remarks)
+    assert all(f"using {fitting}" in r and "learner.num_minibatches=8" in r for r in remarks)
 
 
 def test_scientific_notation_and_derived_numbers():
