@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alem_env.core import state as st
+from alem_env.core import storage
 from alem_env.core.params import StaticParams
 from alem_env.core.tables import DARK_FLOORS, MAP_SIZE, NUM_FLOORS
 from alem_env.rules.plants import ripen
@@ -193,7 +194,7 @@ def from_reference(flat: Mapping[str, np.ndarray], static: StaticParams) -> st.S
 
 def _all_floors(state: st.State) -> list[st.Floor]:
     """The nine floors in order, as numpy."""
-    stored = jax.tree.map(np.asarray, _unpack(state.stored))
+    stored = jax.tree.map(np.asarray, _unpack(state.stored, state.floor))
     return [
         state.floor
         if index == state.floor_index
@@ -203,13 +204,13 @@ def _all_floors(state: st.State) -> list[st.Floor]:
 
 
 @jax.jit
-def _unpack(stored: st.StoredFloor) -> st.Floor:
-    return st.unpack_floor(stored)
+def _unpack(stored: jax.Array, like: st.Floor) -> st.Floor:
+    return storage.unpack_floor(stored, like)
 
 
 @jax.jit
-def _pack(floors: st.Floor) -> st.StoredFloor:
-    return st.pack_floor(floors)
+def _pack(floors: st.Floor) -> jax.Array:
+    return storage.pack_floor(floors)
 
 
 def _floor(flat: Mapping[str, np.ndarray], index: int) -> st.Floor:

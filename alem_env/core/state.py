@@ -8,7 +8,6 @@ H pending handovers, P plants. Coordinates are (row, column).
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import struct
 
 from alem_env.core.enums import Achievement
@@ -61,21 +60,6 @@ class Floor:
     player_projectiles: Projectiles
     sites: Sites
     chest_opened: jax.Array  # (A,) bool, this player opened a chest on this floor
-    monsters_killed: jax.Array  # () int32
-
-
-@struct.dataclass
-class StoredFloor:
-    """A floor the team is not on, packed. `State.stored` has a leading axis of eight of them."""
-
-    cells: jax.Array  # (48, 48) uint16, see pack_cells
-    melee: Mobs  # small dtypes, see _STORED_DTYPE
-    passive: Mobs
-    ranged: Mobs
-    mob_projectiles: Projectiles
-    player_projectiles: Projectiles
-    sites: Sites
-    chest_opened: jax.Array  # (A,) bool
     monsters_killed: jax.Array  # () int32
 
 
@@ -225,7 +209,7 @@ class Counters:
 class State:
     floor: Floor
     floor_index: jax.Array  # () int32, 0 overworld to 8 graveyard
-    stored: StoredFloor  # leading axis 8
+    stored: jax.Array  # (8, N) uint16, the other floors: see core.storage
     stored_slot: jax.Array  # (9,) int32, slot of each floor in `stored`, -1 for the team's floor
     light: jax.Array  # (4, 48, 48) float32 in [0, 1], of DARK_FLOORS; all others are fully lit
     ladders: Ladders
@@ -252,74 +236,6 @@ def light_index(floor_index: jax.Array) -> jax.Array:
 
 def num_agents(state: State) -> int:
     return state.achievements.shape[0]
-
-
-# --- Storing and loading a floor ----------------------------------------------------------------
-#
-# A stored cell is one uint16: block in bits 0-5, item in 6-8 (5 stands for any stamped block id of
-# rules 0.1.0), requirement + 48 in 9-14, soft in 15. Requirements lie in [-48, 8].
-
-_REQUIREMENT_OFFSET = 48
-_STAMPED_ITEM = 5
-
-
-def pack_cells(block, item, requirement, soft) -> jax.Array:
-    """The four planes of a floor (..., 48, 48) as one uint16 plane."""
-    item = jnp.minimum(item, _STAMPED_ITEM).astype(jnp.uint16)
-    requirement = (requirement.astype(jnp.int16) + _REQUIREMENT_OFFSET).astype(jnp.uint16)
-    return (
-        block.astype(jnp.uint16)
-        | (item << np.uint16(6))
-        | (requirement << np.uint16(9))
-        | (soft.astype(jnp.uint16) << np.uint16(15))
-    )
-
-
-def unpack_cells(cells) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    """Inverse of `pack_cells`: block uint8, item uint8, requirement int8, soft bool."""
-    requirement = (cells >> np.uint16(9)) & np.uint16(0x3F)
-    return (
-        (cells & np.uint16(0x3F)).astype(jnp.uint8),
-        ((cells >> np.uint16(6)) & np.uint16(0x7)).astype(jnp.uint8),
-        (requirement.astype(jnp.int16) - _REQUIREMENT_OFFSET).astype(jnp.int8),
-        (cells >> np.uint16(15)) > 0,
-    )
-
-
-# Fields whose range is proven small; all others keep the dtype they have on the team's floor.
-_STORED_DTYPE = {
-    Mobs: dict(position=jnp.int8, kind=jnp.int8, coordination=jnp.int8, agents_required=jnp.int8),
-    Projectiles: dict(kind=jnp.int8, direction=jnp.int8, owner=jnp.int8),
-    Sites: dict(position=jnp.int8, built=jnp.int8),
-}
-_GROUPS = ("melee", "passive", "ranged", "mob_projectiles", "player_projectiles", "sites")
-_PLANES = ("block", "item", "requirement", "soft")
-_PLAIN = ("chest_opened", "monsters_killed")
-
-
-def pack_floor(floor: Floor) -> StoredFloor:
-    """A floor as it is stored. Works on any leading batch axes."""
-    packed = {name: getattr(floor, name) for name in _PLAIN}
-    for name in _GROUPS:
-        group = getattr(floor, name)
-        small = _STORED_DTYPE[type(group)]
-        packed[name] = group.replace(
-            **{field: getattr(group, field).astype(dtype) for field, dtype in small.items()}
-        )
-    return StoredFloor(cells=pack_cells(*(getattr(floor, p) for p in _PLANES)), **packed)
-
-
-def unpack_floor(stored: StoredFloor) -> Floor:
-    """Inverse of `pack_floor`, but for the value of stamped items (see `Ladders.stamp`)."""
-    unpacked = {name: getattr(stored, name) for name in _PLAIN}
-    for name in _GROUPS:
-        group = getattr(stored, name)
-        small = _STORED_DTYPE[type(group)]
-        unpacked[name] = group.replace(
-            **{field: getattr(group, field).astype(jnp.int32) for field in small}
-        )
-    planes = dict(zip(_PLANES, unpack_cells(stored.cells), strict=True))
-    return Floor(**planes, **unpacked)
 
 
 def empty_counters(static: StaticParams) -> Counters:

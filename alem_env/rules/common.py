@@ -166,17 +166,21 @@ def award(achievements: jax.Array, earned: dict[Achievement, jax.Array]) -> jax.
     return achievements | conditions[:, column_of]
 
 
-def pay_back(inventory: Inventory, refund: jax.Array, initiator: jax.Array, building: jax.Array):
-    """Inventory with the price of buildings (H,) given back to `initiator` (H,) where `refund`."""
+PRICED_GOODS = ("wood", "stone", "iron", "coal")  # columns of BUILDING_COST
+
+
+def refunds(refund: jax.Array, initiator: jax.Array, building: jax.Array, agents: int):
+    """Goods (A, 4) that get back to `initiator` (H,) of buildings (H,) where `refund` (H,)."""
     price = jnp.asarray(BUILDING_COST)[building] * refund[:, None]  # (H, 4)
-    agents = inventory.wood.shape[0]
-    to_agent = initiator[None, :] == jnp.arange(agents)[:, None]  # (A, H)
-    wood, stone, iron, coal = (to_agent.astype(price.dtype) @ price).T
+    to_agent = initiator[None, :] == np.arange(agents)[:, None]  # (A, H)
+    return to_agent.astype(price.dtype) @ price
+
+
+def pay_back(inventory: Inventory, refund: jax.Array, initiator: jax.Array, building: jax.Array):
+    """Inventory with `refunds` added."""
+    back = refunds(refund, initiator, building, inventory.wood.shape[0])
     return inventory.replace(
-        wood=inventory.wood + wood,
-        stone=inventory.stone + stone,
-        iron=inventory.iron + iron,
-        coal=inventory.coal + coal,
+        **{good: getattr(inventory, good) + back[:, k] for k, good in enumerate(PRICED_GOODS)}
     )
 
 

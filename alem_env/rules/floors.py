@@ -1,25 +1,19 @@
 """Ladders: the whole team changes floor when one player takes one."""
 
+from functools import partial
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from alem_env.core import storage
 from alem_env.core.batch import when_any
 from alem_env.core.enums import Action, Item
 from alem_env.core.params import EnvParams
-from alem_env.core.state import (
-    NUM_ACHIEVEMENTS,
-    Floor,
-    Handovers,
-    Inventory,
-    Plants,
-    State,
-    StoredFloor,
-    pack_floor,
-    unpack_floor,
-)
+from alem_env.core.state import NUM_ACHIEVEMENTS, Handovers, Plants, State
 from alem_env.core.tables import FLOOR_ACHIEVEMENT, MONSTERS_TO_CLEAR_FLOOR, NUM_FLOORS
-from alem_env.rules.common import at, pay_back
+from alem_env.rules.common import PRICED_GOODS, at, refunds
 from alem_env.rules.plants import ripen
 
 OVERWORLD = 0
@@ -42,21 +36,9 @@ def change_floor(state: State, actions: jax.Array, params: EnvParams) -> State:
     earned = (new_level != OVERWORLD) & (jnp.arange(NUM_ACHIEVEMENTS) == column)
     is_new = (earned & ~state.achievements).any(-1)
 
-    floor, stored, stored_slot, handovers, inventory = when_any(
-        moves,
-        _swap,
-        (state.floor, state.stored, state.stored_slot, state.handovers, state.inventory),
-        level,
-        new_level,
-        state.plants,
-    )
+    state = _swap_floors(state, moves, new_level)
     return state.replace(
-        floor=floor,
         floor_index=new_level,
-        stored=stored,
-        stored_slot=stored_slot,
-        handovers=handovers,
-        inventory=inventory,
         deepest_floor=jnp.maximum(state.deepest_floor, new_level),
         achievements=state.achievements | earned,
         players=players.replace(
@@ -78,29 +60,78 @@ def _floor_step(state: State, actions: jax.Array, params: EnvParams) -> jax.Arra
     return jnp.where(descends, 1, jnp.where(ascends, -1, 0))
 
 
-_Swapped = tuple[Floor, StoredFloor, jax.Array, Handovers, Inventory]
+class _Words(NamedTuple):
+    """What changes with the floor but for its planes; one vector in the order of these fields."""
+
+    small: dict  # the floor's fields: see core.storage
+    wide: dict
+    handovers: Handovers
+    goods: list[jax.Array]  # (A,) each of what buildings cost
 
 
-def _swap(current: _Swapped, level: jax.Array, new_level: jax.Array, plants: Plants) -> _Swapped:
-    """Stores the team's floor where the new one was stored; nothing where the level stays."""
-    floor, stored, stored_slot, handovers, inventory = current
-    moves = new_level != level
-    slot = stored_slot[new_level]  # -1 where the level stays
-    loaded = unpack_floor(jax.tree.map(lambda leaf: leaf[slot], stored))
-    loaded = loaded.replace(block=ripen(loaded.block, plants, new_level == OVERWORLD))
+def _swap_floors(state: State, moves: jax.Array, new_level: jax.Array) -> State:
+    """Stores the team's floor where the new one was stored, if it `moves`."""
+    level, slots = state.floor_index, state.stored_slot
+    goods = [getattr(state.inventory, name) for name in PRICED_GOODS]
+    words = _Words(*storage.fields(state.floor), state.handovers, goods)
+    planes, vector, stored = when_any(
+        moves,
+        partial(_swap, like=words),
+        (storage.planes(state.floor), storage.to_words(words), state.stored),
+        moves,
+        slots[new_level],
+        state.plants,
+        new_level == OVERWORLD,
+    )
+    words = storage.from_words(vector, words)
+    floors = np.arange(NUM_FLOORS)
+    freed = jnp.where(floors == level, slots[new_level], jnp.where(floors == new_level, -1, slots))
+    return state.replace(
+        floor=storage.build_floor(planes, (words.small, words.wide)),
+        stored=stored,
+        stored_slot=jnp.where(moves, freed, slots),
+        handovers=words.handovers,
+        inventory=state.inventory.replace(**dict(zip(PRICED_GOODS, words.goods, strict=True))),
+    )
 
-    write = jnp.where(moves, slot, NUM_FLOORS)  # beyond the slots nothing is written
-    stored = jax.tree.map(lambda all_, one: all_.at[write].set(one), stored, pack_floor(floor))
-    floors = jnp.arange(NUM_FLOORS)
-    new_slot = jnp.where(floors == level, slot, jnp.where(floors == new_level, -1, stored_slot))
+
+def _swap(
+    current: tuple[storage.Planes, jax.Array, jax.Array],
+    moves: jax.Array,
+    slot: jax.Array,
+    plants: Plants,
+    is_overworld: jax.Array,
+    like: _Words,
+) -> tuple[storage.Planes, jax.Array, jax.Array]:
+    """Planes and words of the team's floor, and the stored rows, after it moved.
+
+    Few arrays pass through the branch, for each of them costs something even when nobody moves.
+
+    Args:
+        current: the same before.
+        moves: () bool; the floor of who does not is kept.
+        slot: () int32, of the floor moved to.
+        plants: what may have ripened meanwhile.
+        is_overworld: () bool, where the team moves to.
+        like: shapes of the words.
+    """
+    planes, words, stored = current
+    small, wide, _, goods = jnp.split(words, np.cumsum([storage.num_words(w) for w in like[:-1]]))
+    row = storage.pack_row(planes, small, wide)
+    loaded, new_small, new_wide = storage.unpack_row(stored[slot], small.size)
+    block = ripen(loaded[0], plants, is_overworld)
+
+    pending = storage.from_words(words, like).handovers
+    agents = like.goods[0].size
+    returned = refunds(pending.active, pending.initiator, pending.building, agents)
+    ended = jnp.zeros(storage.num_words(pending), words.dtype)
+    new_words = jnp.concatenate([new_small, new_wide, ended, goods + returned.T.reshape(-1)])
 
     def choose(new, old):
         return jnp.where(moves, new, old)
 
     return (
-        jax.tree.map(choose, loaded, floor),
-        stored,
-        choose(new_slot, stored_slot),
-        jax.tree.map(lambda leaf: choose(jnp.zeros_like(leaf), leaf), handovers),
-        pay_back(inventory, moves & handovers.active, handovers.initiator, handovers.building),
+        jax.tree.map(choose, (block, *loaded[1:]), planes),
+        choose(new_words, words),
+        stored.at[jnp.where(moves, slot, NUM_FLOORS)].set(row),  # nothing is written beyond
     )

@@ -13,6 +13,7 @@ from alem_env.core import rng
 from alem_env.core import state as st
 from alem_env.core.enums import Action, Block, Item, Specialization
 from alem_env.core.params import EnvParams, StaticParams, params_from_alpha
+from alem_env.core.storage import pack_floor
 from alem_env.core.tables import (
     BOSS_SPAWN_STEPS,
     MAP_SIZE,
@@ -76,7 +77,7 @@ def generate_world(key: jax.Array, params: EnvParams, static: StaticParams) -> s
     return st.State(
         floor=jax.tree.map(lambda leaf: leaf[0], floors),
         floor_index=jnp.int32(0),
-        stored=st.pack_floor(jax.tree.map(lambda leaf: leaf[1:], floors)),
+        stored=pack_floor(jax.tree.map(lambda leaf: leaf[1:], floors)),
         stored_slot=jnp.arange(-1, NUM_FLOORS - 1, dtype=jnp.int32),
         light=light,
         ladders=ladders,
