@@ -149,14 +149,14 @@ def _step(vector: VectorEnv, keys: jax.Array, state: VectorState, actions, param
     info = dict(
         final_observation=obs,
         finished=finished,
-        episode=_describe(world, returns, finished),
+        episode=_describe(world, returns, finished, params),
     )
     fresh = VectorState(world, returns * ~finished[:, None], state.alpha)
     obs, fresh = _restart(vector, finished, reset_keys, (obs, fresh), params)
     return obs, fresh, reward, terminated, truncated, info
 
 
-def _describe(world: State, returns: jax.Array, finished: jax.Array) -> dict[str, jax.Array]:
+def _describe(world: State, returns, finished, params: EnvParams) -> dict[str, jax.Array]:
     names = ("base", "coord", "total")
 
     def scores():
@@ -168,7 +168,8 @@ def _describe(world: State, returns: jax.Array, finished: jax.Array) -> dict[str
 
     return dict(
         length=world.timestep,
-        team_return=returns.sum(-1),
+        # With shared rewards each agent's return is the team's already.
+        team_return=jnp.where(params.shared_reward, returns.mean(-1), returns.sum(-1)),
         agent_return=returns,
         achievements=world.achievements,
         **dict(zip(names, lax.cond(finished.any(), scores, nothing), strict=True)),
