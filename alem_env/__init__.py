@@ -6,13 +6,15 @@ obs, state = env.reset(jax.random.key(0), alem_env.difficulty("hard"))
 
 from alem_env import score
 from alem_env.core.enums import Achievement, Action, Block, Item, Specialization
-from alem_env.core.params import EnvParams, StaticParams, difficulty
+from alem_env.core.params import DIFFICULTY_ALPHA, EnvParams, StaticParams, difficulty
 from alem_env.core.state import State
 from alem_env.env import Environment, make
+from alem_env.observe import dense
 from alem_env.observe.compact import Observation
 from alem_env.vector import VectorEnv, VectorState
 
 __all__ = [
+    "DIFFICULTY_ALPHA",
     "Achievement",
     "Action",
     "Block",
@@ -25,6 +27,7 @@ __all__ = [
     "StaticParams",
     "VectorEnv",
     "VectorState",
+    "dense",
     "difficulty",
     "make",
     "score",

@@ -17,10 +17,10 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-import alem_env
+from marl.host.files import rename_durably, write_json
 from marl.networks.factory import NetworkConfig, make_policy
-from marl.tasks import make_task
-from marl.types import Policy, PyTree, Task, VectorObservation
+from marl.tasks import task_for_static
+from marl.types import Policy, PyTree
 from marl.versions import package_versions
 
 WEIGHTS_FILE = "weights.safetensors"
@@ -99,29 +99,36 @@ def save_policy(folder: Path, params: PyTree, card: dict) -> None:
     partial.mkdir(parents=True)
     save_file(_flatten(params), partial / WEIGHTS_FILE)
     whole = {"format": FORMAT, **card, "versions": package_versions()}
-    (partial / CARD_FILE).write_text(json.dumps(whole, indent=2, allow_nan=False) + "\n")
-    replaced = folder.with_name(f".{folder.name}.replaced")
-    shutil.rmtree(replaced, ignore_errors=True)
+    write_json(partial / CARD_FILE, whole)
+    replaced = _replaced(folder)
     if folder.exists():
+        shutil.rmtree(replaced, ignore_errors=True)
         os.rename(folder, replaced)
-    os.rename(partial, folder)
+    rename_durably(partial, folder)
     shutil.rmtree(replaced, ignore_errors=True)
 
 
 def update_card(folder: Path, **entries: object) -> None:
     """Adds to the card of a bundle, for example the scores of its evaluation."""
-    path = Path(folder) / CARD_FILE
-    card = json.loads(path.read_text()) | entries
-    temporary = path.with_name(f".{CARD_FILE}")
-    temporary.write_text(json.dumps(card, indent=2, allow_nan=False) + "\n")
-    os.replace(temporary, path)
+    card = json.loads((Path(folder) / CARD_FILE).read_text())
+    if card != card | entries:
+        write_json(Path(folder) / CARD_FILE, card | entries)
+
+
+def _replaced(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.replaced")
+
+
+def _whole(folder: Path) -> Path:
+    """Where the bundle is: a crash between two renames leaves it under its temporary name."""
+    folder = Path(folder).expanduser().absolute()
+    return folder if folder.exists() or not _replaced(folder).exists() else _replaced(folder)
 
 
 def read_card(folder: Path) -> dict:
     """The card of a bundle. Raises PolicyError if there is none that can be read."""
-    path = Path(folder) / CARD_FILE
     try:
-        card = json.loads(path.read_text())
+        card = json.loads((_whole(folder) / CARD_FILE).read_text())
     except FileNotFoundError:
         raise PolicyError(
             f"policy={folder} is no policy bundle ({CARD_FILE} is missing); give the folder "
@@ -145,35 +152,24 @@ def load_policy(folder: str | Path) -> ExportedPolicy:
     folder = Path(folder).expanduser()
     card = read_card(folder)
     params = load_params(folder)
-    policy = make_policy(NetworkConfig(**card["network"]), _task(card["env"]))
+    policy = make_policy(NetworkConfig(**card["network"]), task_for_static(card["env"]))
     return ExportedPolicy(card, params, policy)
 
 
 def load_params(folder: Path) -> PyTree:
     """The weights of a bundle, checked against its card."""
     try:
-        flat = load_file(folder / WEIGHTS_FILE)
+        flat = load_file(_whole(folder) / WEIGHTS_FILE)
     except (OSError, SafetensorError) as error:
         raise PolicyError(f"policy={folder}: {WEIGHTS_FILE} cannot be read ({error})") from error
     _check_params(folder, read_card(folder)["parameters"], flat)
+    for name, array in flat.items():
+        if not np.isfinite(array).all():
+            raise PolicyError(
+                f"policy={folder}: parameter {name} holds numbers that are not finite; export it "
+                "again, from a checkpoint of before"
+            )
     return _unflatten(flat)
-
-
-def _task(env: dict) -> Task:
-    """The world that a card describes, for observations compact or as the published vector."""
-    world = alem_env.make(
-        num_agents=env["num_agents"],
-        num_comm_channels=env["num_comm_channels"],
-        rules_version=env["rules_version"],
-    )
-    task = make_task(alem_env.VectorEnv(world, 1))
-
-    def features(observation):
-        if isinstance(observation, VectorObservation):
-            return observation.vector
-        return task.features(observation)
-
-    return task._replace(features=features)
 
 
 def require_fit(card: dict, *, num_agents: int, num_comm_channels: int) -> None:

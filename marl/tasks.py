@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import jax.numpy as jnp
 
+from alem_env import StaticParams, dense
 from marl.types import Sparse, Task, VectorObservation
 
 
@@ -32,8 +33,6 @@ def task_for_static(env: Mapping) -> Task:
     Args:
         env: "num_agents", "num_comm_channels", as in a policy's card.
     """
-    from alem_env.core.params import StaticParams
-
     static = StaticParams(num_agents=env["num_agents"], num_comm_channels=env["num_comm_channels"])
     return Task(
         num_envs=1,
@@ -61,8 +60,6 @@ def _plain_parts(feature_size: int) -> dict:
 
 
 def _alem_parts(static) -> dict:
-    from alem_env.observe import dense
-
     def features(observation) -> Sparse:
         # Exported policies also act on the published vector.
         if isinstance(observation, VectorObservation):

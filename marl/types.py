@@ -12,7 +12,7 @@ import jax
 from flax import struct
 
 PyTree = Any
-# Scalars by name, plus "episodes": sums over the episodes that finished (see `EpisodeSums`).
+# Scalars by name, plus "episodes": sums over the episodes that finished (see `Batch.episodes`).
 Metrics = dict[str, Any]
 
 
@@ -146,10 +146,13 @@ class Policy(NamedTuple):
 
 
 class Learner(Protocol):
-    """One way to learn. Both functions are pure; `train_step` is jitted and donates its state."""
+    """One way to learn. All functions are pure; `train_step` is jitted and donates its state, and
+    so does what `compile` returns: `train_step`, compiled for states like the one given."""
 
     policy: Policy
 
     def init(self, key: jax.Array) -> TrainState: ...
 
     def train_step(self, state: TrainState) -> tuple[TrainState, Metrics]: ...
+
+    def compile(self, state: TrainState) -> Callable[[TrainState], tuple[TrainState, Metrics]]: ...

@@ -1,11 +1,11 @@
 """Plays a policy, or random legal actions, under the benchmark's protocol. See --help."""
 
-import sys
-
 import hydra
 from omegaconf import DictConfig
 
-exit_codes: list[int] = []
+from marl.host.exits import Jobs
+
+jobs = Jobs()
 
 
 @hydra.main(config_path="../conf", config_name="evaluate", version_base="1.3")
@@ -13,11 +13,8 @@ def main(values: DictConfig) -> None:
     # Imported here, so that --help and wrong option names answer at once.
     from marl.evaluation.command import run
 
-    exit_codes.append(run(values))
-    if exit_codes[-1] >= 128:
-        sys.exit(exit_codes[-1])
+    jobs.run(run, values)
 
 
 if __name__ == "__main__":
-    main()
-    sys.exit(max(exit_codes, default=0))
+    jobs.exit_after(main)

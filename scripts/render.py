@@ -1,74 +1,109 @@
-"""Draw an episode of random legal play: a picture of the first state (.png) or a film (.gif).
+"""Draws an episode: a picture of its first state, or a film. See --help."""
 
-    python scripts/render.py difficulty=hard steps=100 seed=0 out=world.gif
-
-Options: policy=random; difficulty; seed; steps; agent=K shows what agent K sees, otherwise the
-surroundings of the team; window=ROWS,COLUMNS; whole=1 the whole floor.
-"""
-
-import sys
+import dataclasses
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
-from PIL import Image
+import hydra
+from omegaconf import DictConfig
 
-import alem_env
-from alem_env.observe.pixels import render
+from marl.host.exits import BAD_OPTION, FILES_FAILED, Jobs, guarded
 
-DEFAULTS = dict(
-    policy="random", difficulty="hard", seed="0", steps="100", out="world.gif", agent="",
-    window="21,27", whole="0",
-)  # fmt: skip
 FRAME_MS = 120
 
+jobs = Jobs()
 
-def main(arguments: list[str]) -> None:
-    options = read_options(arguments)
-    env = alem_env.make()
-    params = alem_env.difficulty(options["difficulty"])
-    whole = options["whole"] != "0"
-    view = dict(
-        agent=int(options["agent"]) if options["agent"] else None,
-        window=None if whole else tuple(int(n) for n in options["window"].split(",")),
-    )
-    out = Path(options["out"])
-    steps = int(options["steps"]) if out.suffix == ".gif" else 0
-    frames = [Image.fromarray(render(s, **view)) for s in play(env, params, options, steps)]
-    out.parent.mkdir(parents=True, exist_ok=True)
+
+@hydra.main(config_path="../conf", config_name="render", version_base="1.3")
+def main(values: DictConfig) -> None:
+    jobs.run(run, values)
+
+
+def run(values: Mapping) -> int:
+    """Does what the options say; messages for the user, an exit code for the shell."""
+    # Imported here, so that --help and wrong option names answer at once.
+    from marl.config import ConfigError
+    from marl.export import PolicyError
+    from marl.host.folder import RunFolderError, prepare
+    from marl.play_config import make_render_config
+
+    def work() -> int:
+        config = make_render_config(values)
+        prepare(Path(config.out).expanduser().absolute().parent)
+        draw(config)
+        return 0
+
+    return guarded(
+        work,
+        {ConfigError: BAD_OPTION, PolicyError: BAD_OPTION, RunFolderError: FILES_FAILED,
+         OSError: FILES_FAILED},
+        memory_advice="the film does not fit into memory; lower steps",
+        stopped="stopped; nothing was written",
+    )  # fmt: skip
+
+
+def draw(config) -> None:
+    """Plays an episode and writes its pictures."""
+    from PIL import Image
+
+    from alem_env.observe.pixels import render
+
+    env, params, act = players_of(config)
+    is_film = config.out.endswith(".gif")
+    window = None if config.whole else (config.rows, config.columns)
+    frames = [
+        Image.fromarray(render(state, agent=config.agent, window=window))
+        for state in play(env, params, act, config.seed, config.steps if is_film else 0)
+    ]
     film = dict(save_all=True, append_images=frames[1:], duration=FRAME_MS, loop=0)
-    frames[0].save(out, **(film if out.suffix == ".gif" else {}))
-    print(f"{out}: {len(frames)} pictures of {frames[0].width} x {frames[0].height}")
+    frames[0].save(Path(config.out).expanduser(), **(film if is_film else {}))
+    print(f"{config.out}: {len(frames)} pictures of {frames[0].width} x {frames[0].height}")
 
 
-def read_options(arguments: list[str]) -> dict[str, str]:
-    """key=value arguments over the defaults."""
-    options = dict(DEFAULTS)
-    for argument in arguments:
-        name, _, value = argument.partition("=")
-        if name not in options:
-            sys.exit(f"unknown option {argument!r}; known are {', '.join(options)}\n{__doc__}")
-        options[name] = value
-    if options["policy"] != "random":
-        sys.exit(f"policy={options['policy']!r}: only random play can be drawn")
-    if Path(options["out"]).suffix not in (".png", ".gif"):
-        sys.exit(f"out={options['out']!r} must end in .png or .gif")
-    return options
+def players_of(config):
+    """(environment, its parameters, act: (observation, memory, key) -> (actions, memory))."""
+    import jax
+    import jax.numpy as jnp
+
+    from marl import compile_cache, export
+    from marl.evaluation.command import DEFAULT_WORLD, RANDOM
+    from marl.evaluation.worlds import make_environment
+    from marl.options import in_range
+
+    world, policy = DEFAULT_WORLD, None
+    if config.policy != RANDOM:
+        policy = export.load_policy(config.policy)
+        world = policy.card["env"]
+    names = ("num_agents", "num_comm_channels", "rules_version")
+    shape = {name: world[name] if policy else getattr(world, name) for name in names}
+    world = dataclasses.replace(DEFAULT_WORLD, difficulty=config.difficulty, **shape)
+    in_range("agent", config.agent, 0, world.num_agents - 1)
+    compile_cache.enable()
+
+    def random(observation, memory, key):
+        logits = jnp.where(observation.legal, 0.0, -1e9)
+        return jax.random.categorical(key, logits), memory
+
+    act = policy.act if policy else random
+    return make_environment(world), world.params(), act
 
 
-def play(env, params, options: dict[str, str], steps: int):
+def play(env, params, act, seed: int, steps: int) -> Iterator:
     """The states of an episode, the first one included."""
-    key = jax.random.key(int(options["seed"]))
-    obs, state = env.reset(key, params)
+    import jax
+
+    key = jax.random.key(seed)
+    observation, state = env.reset(key, params)
+    memory = None
     yield state
     for _ in range(steps):
         key, act_key, step_key = jax.random.split(key, 3)
-        actions = jax.random.categorical(act_key, jnp.where(obs.legal, 0.0, -1e9))
-        obs, state, _, terminated, truncated, _ = env.step(step_key, state, actions, params)
+        actions, memory = act(observation, memory, act_key)
+        observation, state, _, terminated, truncated, _ = env.step(step_key, state, actions, params)
         yield state
         if terminated or truncated:
             return
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    jobs.exit_after(main)

@@ -1,22 +1,24 @@
 """`scripts/evaluate.py`: any policy, or random play, under the protocol."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from marl import compile_cache, export
-from marl.config import ConfigError, EnvConfig, EvaluateConfig, make_evaluate_config
+from marl.config import ConfigError, EnvConfig
 from marl.evaluation import worlds
 from marl.evaluation.protocol import Evaluator, Interrupted, WorldResults
-from marl.evaluation.report import format_report, make_report
-from marl.host.folder import RunFolderError, prepare, write_json
+from marl.evaluation.report import format_report, make_report, protocol_of
+from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
+from marl.host.files import write_json
+from marl.host.folder import RunFolderError, prepare
 from marl.host.progress import Display, make_display
 from marl.host.stopping import StopRequest
+from marl.play_config import EvaluateConfig, make_evaluate_config
 from marl.types import PyTree
 
 RANDOM = "random"
-# The world of random play where nothing else is asked for.
-_DEFAULT_WORLD = EnvConfig(
+# The world of random play where nothing else is asked for: as conf/env/alem.yaml.
+DEFAULT_WORLD = EnvConfig(
     difficulty="hard",
     num_agents=3,
     num_comm_channels=4,
@@ -25,21 +27,29 @@ _DEFAULT_WORLD = EnvConfig(
     non_specialist_efficiency=None,
 )
 
-BAD_OPTION, FILES_FAILED = 2, 4
+_CODES = {
+    ConfigError: BAD_OPTION,
+    export.PolicyError: BAD_OPTION,
+    RunFolderError: FILES_FAILED,
+    OSError: FILES_FAILED,
+}
 
 
 def run(values: Mapping) -> int:
     """Does what the options say; messages for the user, an exit code for the shell."""
-    try:
+
+    def work() -> int:
         config = make_evaluate_config(values)
         with StopRequest() as stop:
             return _run(config, stop)
-    except (ConfigError, export.PolicyError) as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return BAD_OPTION
-    except (RunFolderError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-        return FILES_FAILED
+
+    return guarded(
+        work,
+        _CODES,
+        memory_advice="the worlds do not fit into memory; stop other programs on this device, or "
+        "evaluate on the CPU with JAX_PLATFORMS=cpu",
+        stopped="stopped at once; nothing was written",
+    )
 
 
 def play_all(
@@ -79,27 +89,22 @@ def play_all(
 
 
 def _run(config: EvaluateConfig, stop: StopRequest) -> int:
-    exported, world, env_config = _player(config)
-    out = _out_file(config, env_config)
-    if out is not None:
-        prepare(out.parent)
+    exported, trained, env_config = _player(config)
     compile_cache.enable()
     env = worlds.make_environment(env_config)
-    policy = exported.policy if exported else None
-    params = exported.params if exported else None
-    evaluator = Evaluator(env, env_config.params(), policy, worlds.outcome_of(env))
-    players = {}
-    if exported is not None:
-        players["greedy"] = ("greedy", params)
-        if config.sampled:
-            players["sampled"] = ("sampled", params)
-    if exported is None or config.random:
-        players[RANDOM] = (RANDOM, params)
+    world = worlds.describe(env_config, env)
     seeds = range(config.first_seed, config.first_seed + config.episodes)
+    out = _out_file(config, protocol_of(world, seeds, config.max_steps))
+    if out is not None:
+        prepare(out.parent)
+    policy = exported.policy if exported else None
+    evaluator = Evaluator(env, env_config.params(), policy, worlds.outcome_of(env))
     display = make_display("auto", "evaluate")
-    display.say("compiling; this takes a minute or so ...")
+    display.say("compiling; the first time takes minutes, and a stop waits for it ...")
     try:
-        results = play_all(evaluator, players, seeds, config.max_steps, display, stop)
+        results = play_all(
+            evaluator, _players(config, exported), seeds, config.max_steps, display, stop
+        )
     except Interrupted:
         print("stopped; nothing was written", flush=True)
         return stop.exit_code
@@ -107,9 +112,9 @@ def _run(config: EvaluateConfig, stop: StopRequest) -> int:
     report = make_report(
         results,
         label=card.get("label", RANDOM),
-        world=worlds.describe(env_config, env),
+        world=world,
         max_steps=config.max_steps,
-        facts={"policy": config.policy, **card.get("training", {}), "trained_in": world},
+        facts={"policy": config.policy, **card.get("training", {}), "trained_in": trained},
     )
     print("\n" + format_report(report) + "\n", flush=True)
     if out is not None:
@@ -118,10 +123,21 @@ def _run(config: EvaluateConfig, stop: StopRequest) -> int:
     return 0
 
 
+def _players(config: EvaluateConfig, exported: export.ExportedPolicy | None) -> dict:
+    """Name -> (behaviour, parameters), as `play_all` takes them."""
+    params = exported.params if exported else None
+    wanted = {
+        "greedy": exported is not None,
+        "sampled": exported is not None and config.sampled,
+        RANDOM: exported is None or config.random,
+    }
+    return {name: (name, params) for name, is_wanted in wanted.items() if is_wanted}
+
+
 def _player(config: EvaluateConfig):
     """(policy or None, the world it was trained in or None, the world to evaluate in)."""
     if config.policy == RANDOM:
-        return None, None, config.env_config(_DEFAULT_WORLD)
+        return None, None, config.env_config(DEFAULT_WORLD)
     card = export.read_card(Path(config.policy).expanduser())
     trained = card["env"]
     made_for = EnvConfig(
@@ -130,7 +146,7 @@ def _player(config: EvaluateConfig):
         num_comm_channels=trained["num_comm_channels"],
         rules_version=trained["rules_version"],
         shared_reward=trained["shared_reward"],
-        non_specialist_efficiency=card["config"]["env"]["non_specialist_efficiency"],
+        non_specialist_efficiency=None,
     )
     env_config = config.env_config(made_for)
     export.require_fit(
@@ -145,10 +161,19 @@ def _player(config: EvaluateConfig):
     return export.load_policy(config.policy), trained, env_config
 
 
-def _out_file(config: EvaluateConfig, env: EnvConfig) -> Path | None:
+def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:
+    """Where results go. Other protocols have other names, and so do not replace each other."""
     if config.out is not None:
         return Path(config.out).expanduser().absolute()
     if config.policy == RANDOM:
         return None
+    parts = [
+        f"evaluation_{protocol['difficulty']}",
+        f"rules{protocol['rules_version']}",
+        f"{protocol['episodes']}worlds_from{protocol['first_seed']}",
+        f"{protocol['max_steps']}steps",
+    ]
+    if config.non_specialist_efficiency is not None:
+        parts.append(f"efficiency{config.non_specialist_efficiency:g}")
     folder = Path(config.policy).expanduser().absolute()
-    return folder.parent / f"evaluation_{env.label}.json"
+    return folder.parent / ("_".join(parts) + ".json")

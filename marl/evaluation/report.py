@@ -1,6 +1,6 @@
 """Results of an evaluation as JSON and as a table to read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from marl.versions import package_versions
 
 # Shown as percent with an interval; the rest of the scores go to the JSON as plain means.
 HEADLINE = ("base", "coord", "total")
+# Worlds that published figures were measured in.
+_COMPARABLE = {"num_agents": 3, "num_comm_channels": 4, "own_efficiency": True}
 
 
 def make_report(
@@ -32,23 +34,34 @@ def make_report(
         facts: about the policy: learner, steps, seed.
     """
     seeds = next(iter(results.values())).seeds
-    is_protocol = (
-        len(seeds) == NUM_WORLDS and int(seeds[0]) == FIRST_SEED and max_steps == MAX_STEPS
-    )
     return {
         "label": label,
-        "protocol": {
-            "track": TRACK,
-            "first_seed": int(seeds[0]),
-            "episodes": len(seeds),
-            "max_steps": max_steps,
-            "is_whole_protocol": is_protocol,
-            "step_keys": "fold_in(key(seed), step)",
-            **world,
-        },
+        "protocol": protocol_of(world, seeds, max_steps),
         "policy": dict(facts),
         "results": {name: _summary(r) for name, r in results.items()},
         "versions": package_versions(),
+    }
+
+
+def protocol_of(world: Mapping[str, object], seeds: Sequence[int], max_steps: int) -> dict:
+    """What an evaluation was, and whether it was the benchmark's whole protocol.
+
+    Args:
+        world: options of the world, see `worlds.describe`.
+        seeds: reset seeds, one after another.
+        max_steps: the step limit.
+    """
+    is_comparable = all(world.get(name) == value for name, value in _COMPARABLE.items())
+    is_whole = len(seeds) == NUM_WORLDS and int(seeds[0]) == FIRST_SEED and max_steps == MAX_STEPS
+    return {
+        "track": TRACK,
+        "first_seed": int(seeds[0]),
+        "episodes": len(seeds),
+        "max_steps": max_steps,
+        "is_comparable": is_comparable,
+        "is_whole_protocol": is_comparable and is_whole,
+        "step_keys": "fold_in(key(seed), step)",
+        **world,
     }
 
 
@@ -92,7 +105,7 @@ def format_report(report: dict) -> str:
     references = [
         (label, *(_as_published(v) for v in figures[key]), "", "")
         for label, figures in ROWS
-        if (key := str(protocol["difficulty"]).lower()) in figures
+        if protocol["is_comparable"] and (key := protocol["difficulty"]) in figures
     ]
     return "\n".join([_headline(protocol), *_align(rows, references), *_notes(report)])
 
@@ -100,6 +113,8 @@ def format_report(report: dict) -> str:
 def _headline(protocol: dict) -> str:
     last = protocol["first_seed"] + protocol["episodes"] - 1
     kind = "protocol" if protocol["is_whole_protocol"] else "REDUCED protocol"
+    if not protocol["is_comparable"]:
+        kind = "OTHER world than the protocol's"
     return (
         f"ALEM {protocol['difficulty']}, rules {protocol['rules_version']}, "
         f"{protocol['num_agents']} agents, {protocol['num_comm_channels']} channels; {kind}: "
@@ -119,7 +134,13 @@ def _notes(report: dict) -> list[str]:
             "worlds that met the step limit and count as they stood: "
             + ", ".join(f"{name} {count}" for name, count in capped.items())
         )
-    if not report["protocol"]["is_whole_protocol"]:
+    if not report["protocol"]["is_comparable"]:
+        efficiency = report["protocol"]["non_specialist_efficiency"]
+        notes.append(
+            "published figures are for 3 agents with 4 channels at the difficulty's own "
+            f"non_specialist_efficiency, and left out (here it is {efficiency})"
+        )
+    elif not report["protocol"]["is_whole_protocol"]:
         notes.append(
             f"the whole protocol is {NUM_WORLDS} worlds from seed {FIRST_SEED}, at most "
             f"{MAX_STEPS:,} steps; rows below the line were measured under it"

@@ -36,8 +36,13 @@ def outcome_of(env: alem_env.Environment) -> Callable[[PyTree], tuple[jax.Array,
 
 
 def describe(config: EnvConfig, env: alem_env.Environment) -> dict:
-    """Everything that makes results comparable, as plain values for cards and reports."""
-    params = config.params()
+    """Everything that makes results comparable.
+
+    Returns:
+        The options of `EnvConfig`, `num_actions`, and whether the efficiency is the one that the
+        difficulty itself has; plain values, for cards and reports.
+    """
+    params, own = config.params(), config.for_evaluation().params()
     return {
         "difficulty": config.label,
         "rules_version": config.rules_version,
@@ -46,4 +51,5 @@ def describe(config: EnvConfig, env: alem_env.Environment) -> dict:
         "num_actions": env.static.num_actions,
         "shared_reward": config.shared_reward,
         "non_specialist_efficiency": round(float(params.non_specialist_efficiency), 4),
+        "own_efficiency": bool(params.non_specialist_efficiency == own.non_specialist_efficiency),
     }

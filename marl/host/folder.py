@@ -11,8 +11,14 @@ from pathlib import Path
 
 import yaml
 
+from marl.host.files import write_atomic, write_json
+from marl.versions import package_versions
+
 LOCK_FILE = "run.lock"
 CONFIG_FILE = "config.yaml"
+VERSIONS_FILE = "versions.json"
+# Packages of which another version may compute other numbers.
+_DECISIVE = ("alem-marl", "jax", "jaxlib")
 
 
 class RunFolderError(RuntimeError):
@@ -71,44 +77,63 @@ def locked(path: Path) -> Iterator[None]:
         file.close()
 
 
-def write_atomic(path: Path, text: str) -> None:
-    """Writes a file so that a reader, or a crash, meets the old text or the new, whole."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with open(temporary, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_json(path: Path, value: object) -> None:
-    write_atomic(path, json.dumps(value, indent=2, allow_nan=False) + "\n")
-
-
-def claim(path: Path, resolved: dict, free_options: frozenset[str]) -> bool:
-    """Writes config.yaml, or checks that the one there is of the same run.
+def claim(path: Path, resolved: dict, free_options: frozenset[str], *, begun: bool) -> None:
+    """Writes config.yaml; once the run has begun, checks that the one there is of the same run.
 
     Args:
         path: the run's folder.
         resolved: the nested options of this run.
         free_options: dotted names, or prefixes that end in a dot, that may differ between the
             calls of one run.
-
-    Returns:
-        True if the folder already held this run.
+        begun: whether anything was saved there; a first attempt that failed binds nobody.
 
     Raises:
-        RunFolderError: naming the first option that differs.
+        RunFolderError: naming the first option that differs, or a file that cannot be read.
     """
     file = path / CONFIG_FILE
-    resumed = file.exists()
-    if resumed:
-        _compare(path, yaml.safe_load(file.read_text()) or {}, resolved, free_options)
+    if begun and file.exists():
+        _compare(path, _read_config(file), resolved, free_options)
     write_atomic(file, yaml.safe_dump(resolved, sort_keys=False))
-    return resumed
+
+
+def _read_config(file: Path) -> dict:
+    try:
+        found = yaml.safe_load(file.read_text()) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise RunFolderError(
+            f"{file} cannot be read ({error}); restore it, or choose another run.dir"
+        ) from error
+    if not isinstance(found, dict):
+        raise RunFolderError(f"{file} holds no options; restore it, or choose another run.dir")
+    return found
+
+
+def note_versions(path: Path, update: int) -> list[str]:
+    """Adds to versions.json what the run goes on with, if that changed.
+
+    Args:
+        path: the run's folder.
+        update: updates done so far; 0 starts the list anew.
+
+    Returns:
+        Remarks for the user: packages that decide results and are not what they were.
+    """
+    try:
+        before = json.loads((path / VERSIONS_FILE).read_text()) if update else []
+    except (OSError, ValueError):
+        before = []
+    if not isinstance(before, list):
+        before = []
+    now = package_versions()
+    last = before[-1]["versions"] if before else now
+    if not before or last != now:
+        write_json(path / VERSIONS_FILE, [*before, {"from_update": update, "versions": now}])
+    return [
+        f"note: the run was made with {name} {last.get(name)} and goes on with {now[name]}: "
+        "it may differ from one that was made with a single version"
+        for name in _DECISIVE
+        if last.get(name) != now[name]
+    ]
 
 
 def flatten(nested: dict, prefix: str = "") -> dict[str, object]:

@@ -1,9 +1,11 @@
 """Stop requests: signals set a flag, and the loop stops where everything is whole."""
 
+import os
 import signal
 from types import FrameType
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+_AGAIN = "Ctrl-C again stops at once"
 
 
 class StopRequest:
@@ -42,3 +44,5 @@ class StopRequest:
         if self.signal is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.signal = signal.Signals(number)
+        # Not `print`: the signal may have come in the middle of one.
+        os.write(2, f"\n{self.signal.name}: stopping where it can be resumed; {_AGAIN}\n".encode())

@@ -94,7 +94,7 @@ class PPOConfig:
 # Metrics of an update (all float32 scalars unless stated):
 #   loss/total loss/policy loss/value loss/entropy  means over the update's minibatches
 #   ppo/approx_kl ppo/clip_fraction ppo/grad_norm   means over the update's minibatches
-#   ppo/lr value/mean value/explained_variance reward/mean (team sum, a step) active_fraction
+#   ppo/lr value/mean value/explained_variance reward/mean (an agent, a step) active_fraction
 #   finite  bool: False means that nothing was learnt and parameters are those of before
 #   episodes  dict of sums over episodes that ended in the rollout: "count", and every key of
 #             info["episode"] (length, team_return, base, coord, total, achievements (A, 93)...)
@@ -177,7 +177,7 @@ def update(
         "ppo/lr": lr,
         "value/mean": jnp.mean(sequences.value),
         "value/explained_variance": explained_variance(sequences.value, sequences.target),
-        "reward/mean": jnp.mean(jnp.sum(transition.reward, axis=-1)),
+        "reward/mean": jnp.mean(transition.reward),
         "active_fraction": jnp.mean(transition.active.astype(jnp.float32)),
         "finite": finite,
         "episodes": batch.episodes,
@@ -275,6 +275,7 @@ def loss(
 @dataclasses.dataclass(frozen=True)
 class OnPolicyLearner:
     """The functions above, bound to a task. `train_step` donates its state: do not use it again.
+    `compile(state)` is `train_step`, compiled already.
 
     Under `jax.vmap` over seeds, or to hand other environment parameters to each call, bind the
     functions of this module yourself.
@@ -288,6 +289,7 @@ class OnPolicyLearner:
     collect: Callable[[TrainState], tuple[TrainState, Batch]]
     update: Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
     train_step: Callable[[TrainState], tuple[TrainState, Metrics]]
+    compile: Callable[[TrainState], Callable[[TrainState], tuple[TrainState, Metrics]]]
 
 
 def make_learner(
@@ -309,6 +311,11 @@ def make_learner(
     # Environment parameters are traced: changing the difficulty compiles nothing anew.
     jit_init, jit_collect = jax.jit(bound_init), jax.jit(bound_collect)
     jit_step = jax.jit(step, donate_argnums=0)
+
+    def compile_step(state):
+        compiled = jit_step.lower(state, env_params).compile()
+        return lambda state: compiled(state, env_params)
+
     return OnPolicyLearner(
         task=task,
         policy=policy,
@@ -318,4 +325,5 @@ def make_learner(
         collect=lambda state: jit_collect(state, env_params),
         update=jax.jit(bound_update),
         train_step=lambda state: jit_step(state, env_params),
+        compile=compile_step,
     )

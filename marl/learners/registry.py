@@ -1,14 +1,24 @@
 """Learners by the name the command line knows."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from marl.learners import ippo
+from marl.learners.on_policy import PPOConfig
 
-LEARNERS: dict[str, Callable] = {"ippo": ippo.make}
+
+class Entry(NamedTuple):
+    """How a learner is made, and the class of its hyper-parameters."""
+
+    make: Callable  # (env, network, config, env_params) -> marl.types.Learner
+    options: type
+
+
+LEARNERS = {"ippo": Entry(ippo.make, PPOConfig)}
 
 
 def get(name: str) -> Callable:
     """The `make(env, network, config, env_params)` of that learner."""
     if name not in LEARNERS:
         raise ValueError(f"learner={name!r} is unknown; choose one of {', '.join(LEARNERS)}")
-    return LEARNERS[name]
+    return LEARNERS[name].make

@@ -10,6 +10,7 @@ import concurrent.futures
 import hashlib
 import json
 import logging
+import math
 import os
 import shutil
 from pathlib import Path
@@ -19,12 +20,21 @@ import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
+from marl.host.files import rename_durably
+
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
 ARRAYS = "arrays"
 _PARTIAL = ".partial-"
+_REPLACED = ".replaced-"
 
 _log = logging.getLogger(__name__)
+
+
+def size_of(state: object) -> int:
+    """Bytes that a state, or its shapes, takes on disk."""
+    shapes = (jax.eval_shape(_plain, leaf) for leaf in jax.tree.leaves(state))
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in shapes)
 
 
 class CheckpointError(RuntimeError):
@@ -52,6 +62,9 @@ class Checkpoints:
             raise CheckpointError(f"{self._folder} cannot be made ({error})") from error
         for leftover in self._folder.glob(f"{_PARTIAL}*"):
             shutil.rmtree(leftover, ignore_errors=True)
+        for leftover in self._folder.glob(f"{_REPLACED}*"):  # of a crash between two renames
+            final = self._folder / leftover.name.removeprefix(_REPLACED)
+            shutil.rmtree(leftover) if final.exists() else os.rename(leftover, final)
 
     def save(self, update: int, state: object, extra: dict) -> None:
         """Starts to save; waits for the save before, and raises what that one met.
@@ -135,11 +148,12 @@ class Checkpoints:
                 "leaves": {n: [list(a.shape), str(a.dtype)] for n, a in arrays.items()},
                 "files": {str(p.relative_to(partial)): _digest(p) for p in _files(partial)},
             }
-            _write_durably(partial / MANIFEST, json.dumps(manifest))
-            final = self._folder / str(update)
-            if final.exists():  # saved before, then found damaged on resume
-                shutil.rmtree(final)
-            os.rename(partial, final)
+            (partial / MANIFEST).write_text(json.dumps(manifest))
+            final, replaced = self._folder / str(update), self._folder / f"{_REPLACED}{update}"
+            if final.exists():  # saved again, with other counters, or found damaged on resume
+                os.rename(final, replaced)
+            rename_durably(partial, final)
+            shutil.rmtree(replaced, ignore_errors=True)
         except Exception as error:  # tensorstore reports a full disk in types of its own
             shutil.rmtree(partial, ignore_errors=True)
             raise CheckpointError(
@@ -231,10 +245,3 @@ def _damage(folder: Path) -> str | None:
     except (OSError, ValueError, KeyError) as error:
         return str(error)
     return None
-
-
-def _write_durably(path: Path, text: str) -> None:
-    with open(path, "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())

@@ -3,17 +3,25 @@
 import dataclasses
 import json
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import jax
-
 from marl.config import ConfigError, TrainConfig, make_train_config
-from marl.host.folder import RunFolderError, locked, prepare, write_json
+from marl.export import (
+    PolicyError,
+    describe_parameters,
+    load_params,
+    read_card,
+    save_policy,
+    update_card,
+)
+from marl.host.exits import BAD_OPTION, FILES_FAILED, NOT_FINITE, guarded
+from marl.host.files import write_atomic, write_json
+from marl.host.folder import RunFolderError, locked, prepare
 from marl.host.progress import make_display
 from marl.host.stopping import StopRequest
 from marl.training.checkpoint import CheckpointError
+from marl.training.loggers import LoggerError
 from marl.training.loop import (
     BEST_POLICY_FOLDER,
     POLICY_FOLDER,
@@ -27,41 +35,41 @@ from marl.training.loop import (
 EVALUATION_FILE = "evaluation.json"
 TABLE_FILE = "evaluation.txt"
 
-BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 2, 3, 4, 130
-_MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
+_CODES = {
+    ConfigError: BAD_OPTION,
+    NonFiniteError: NOT_FINITE,
+    RunFolderError: FILES_FAILED,
+    CheckpointError: FILES_FAILED,
+    LoggerError: FILES_FAILED,
+    PolicyError: FILES_FAILED,
+    OSError: FILES_FAILED,
+}
 
 
 def run(values: Mapping) -> int:
     """Does what the options say; messages for the user, an exit code for the shell."""
-    try:
+
+    def work() -> int:
         config, remarks = make_train_config(values)
         for remark in remarks:
             print(f"note: {remark}", flush=True)
         folder = prepare(Path(config.run.dir or config.default_folder))
         with locked(folder), StopRequest() as stop:
             return _run(config, folder, stop)
-    except ConfigError as error:
-        return _fail(error, BAD_OPTION)
-    except NonFiniteError as error:
-        return _fail(error, NOT_FINITE)
-    except (RunFolderError, CheckpointError, OSError) as error:
-        return _fail(error, FILES_FAILED)
-    except jax.errors.JaxRuntimeError as error:
-        if not any(word in str(error) for word in _MEMORY_WORDS):
-            raise
-        return _fail(
-            f"num_envs={config.num_envs} x num_steps={config.num_steps} does not fit into memory; "
-            f"lower num_envs or num_steps, or raise learner.num_minibatches ({error})",
-            FILES_FAILED,
-        )
-    except KeyboardInterrupt:
-        return _fail("stopped at once; the newest checkpoint is what was saved last", STOPPED)
+
+    return guarded(
+        work,
+        _CODES,
+        memory_advice="the run does not fit into memory; lower num_envs or num_steps, or raise "
+        "learner.num_minibatches",
+        stopped="stopped at once; the newest checkpoint is what was saved last",
+    )
 
 
 def assemble(config: TrainConfig) -> Assembly:
     """Learner, evaluator and exporter of a run on ALEM."""
     import alem_env
-    from marl import compile_cache, export
+    from marl import compile_cache
     from marl.evaluation import worlds
     from marl.evaluation.protocol import Evaluator
     from marl.learners import registry
@@ -83,17 +91,35 @@ def assemble(config: TrainConfig) -> Assembly:
         "config": config.as_dict(),
     }
 
-    def export_policy(folder: Path, params: object, facts: dict) -> None:
-        details = {"training": facts, "parameters": export.describe_parameters(params)}
-        export.save_policy(folder, params, card | details)
-
-    evaluator = Evaluator(env, params, learner.policy, worlds.outcome_of(env))
+    judged = config.env.for_evaluation().params()
     return Assembly(
         learner=learner,
-        export=export_policy,
-        evaluator=evaluator,
+        exporter=BundleExporter(card),
+        evaluator=Evaluator(env, judged, learner.policy, worlds.outcome_of(env)),
         versions={"rules": config.env.rules_version},
     )
+
+
+@dataclasses.dataclass(frozen=True)
+class BundleExporter:
+    """Policy bundles with everything on the card that stays the same during a run."""
+
+    card: dict
+
+    def save(self, folder: Path, params: object, facts: dict) -> None:
+        details = {"training": facts, "parameters": describe_parameters(params)}
+        save_policy(folder, params, self.card | details)
+
+    def update_of(self, folder: Path) -> int | None:
+        return _card_update(folder) if folder.is_dir() else None
+
+
+def _card_update(folder: Path) -> int | None:
+    """The update that a bundle was exported at, or None if it cannot be read."""
+    try:
+        return read_card(folder).get("training", {}).get("update")
+    except PolicyError:
+        return None
 
 
 def _run(config: TrainConfig, folder: Path, stop: StopRequest) -> int:
@@ -114,42 +140,54 @@ def _run(config: TrainConfig, folder: Path, stop: StopRequest) -> int:
 
 def _evaluate(config: TrainConfig, assembly: Assembly, outcome: Outcome, stop: StopRequest) -> int:
     """The final evaluation, once a run: newest parameters, best ones, and random play."""
-    from marl.evaluation.command import play_all
-    from marl.evaluation.protocol import FIRST_SEED, Interrupted
-    from marl.evaluation.report import format_report, make_report
-    from marl.export import read_card, update_card
+    from marl.evaluation.report import format_report
 
     options, folder = config.evaluation, outcome.folder
     if options.worlds == 0:
         return 0
-    asked = {"update": outcome.facts["update"], "worlds": options.worlds,
-             "max_steps": options.max_steps}  # fmt: skip
-    report = _earlier_report(folder, asked)
+    asked = {name: outcome.facts[name] for name in ("run_id", "update")}
+    asked |= {"worlds": options.worlds, "max_steps": options.max_steps}
+    report = _earlier_report(folder, asked) or _play(config, assembly, outcome, stop)
     if report is None:
-        players = {"greedy": ("greedy", outcome.params), "sampled": ("sampled", outcome.params)}
-        best = _best_params(folder, outcome)
-        if best is not None:
-            players["best on development worlds, greedy"] = ("greedy", best)
-        players["random"] = ("random", outcome.params)
-        display = make_display(config.logger.console, "evaluate")
-        seeds = range(FIRST_SEED, FIRST_SEED + options.worlds)
-        try:
-            results = play_all(assembly.evaluator, players, seeds, options.max_steps, display, stop)
-        except Interrupted:
-            print("evaluation stopped; the same command makes it again", flush=True)
-            return stop.exit_code
-        card = read_card(folder / POLICY_FOLDER)
-        report = make_report(
-            results, label=card["label"], world=card["env"], max_steps=options.max_steps,
-            facts={"seed": config.seed, **outcome.facts},
-        )  # fmt: skip
-        report["asked"] = asked
-        write_json(folder / EVALUATION_FILE, report)
-        update_card(folder / POLICY_FOLDER, scores=_scores(report))
+        print("evaluation stopped; the same command makes it again", flush=True)
+        return stop.exit_code
+    write_json(folder / EVALUATION_FILE, report | {"asked": asked})
+    update_card(folder / POLICY_FOLDER, scores=_scores(report))
     table = format_report(report)
-    (folder / TABLE_FILE).write_text(table + "\n")
+    write_atomic(folder / TABLE_FILE, table + "\n")
     print("\n" + table + "\n", flush=True)
     return 0
+
+
+def _play(
+    config: TrainConfig, assembly: Assembly, outcome: Outcome, stop: StopRequest
+) -> dict | None:
+    """The report of the final evaluation, or None if it was stopped."""
+    from marl.evaluation import worlds
+    from marl.evaluation.command import play_all
+    from marl.evaluation.protocol import FIRST_SEED, Interrupted
+    from marl.evaluation.report import make_report
+
+    options, folder = config.evaluation, outcome.folder
+    players = {"greedy": ("greedy", outcome.params), "sampled": ("sampled", outcome.params)}
+    best = _best_params(folder, outcome)
+    if best is not None:
+        players["best on development worlds, greedy"] = ("greedy", best)
+    players["random"] = ("random", outcome.params)
+    display = make_display(config.logger.console, "evaluate")
+    seeds = range(FIRST_SEED, FIRST_SEED + options.worlds)
+    try:
+        results = play_all(assembly.evaluator, players, seeds, options.max_steps, display, stop)
+    except Interrupted:
+        return None
+    judged = config.env.for_evaluation()
+    return make_report(
+        results,
+        label=f"{config.learner.name} ({config.name})",
+        world=worlds.describe(judged, worlds.make_environment(judged)),
+        max_steps=options.max_steps,
+        facts={"seed": config.seed, **outcome.facts},
+    )
 
 
 def _earlier_report(folder: Path, asked: dict) -> dict | None:
@@ -162,11 +200,10 @@ def _earlier_report(folder: Path, asked: dict) -> dict | None:
 
 
 def _best_params(folder: Path, outcome: Outcome) -> object | None:
-    """Weights that did best on development worlds, unless they are the newest ones."""
-    from marl.export import load_params
-
+    """Weights that did best on development worlds, unless they are the newest ones, or those in
+    the folder are of an evaluation that the run does not know of."""
     best = outcome.facts["best_update"]
-    if best is None or best == outcome.facts["update"]:
+    if best in (None, outcome.facts["update"]) or _card_update(folder / BEST_POLICY_FOLDER) != best:
         return None
     return load_params(folder / BEST_POLICY_FOLDER)
 
@@ -190,9 +227,3 @@ def _short(folder: Path) -> str:
     """Relative to where the user is, if that is shorter."""
     relative = os.path.relpath(folder)
     return relative if len(relative) < len(str(folder)) else str(folder)
-
-
-def _fail(error: Exception | str, code: int) -> int:
-    sys.stdout.flush()
-    print(f"error: {error}", file=sys.stderr, flush=True)
-    return code

@@ -1,20 +1,32 @@
-"""Where a run's records go: JSON lines always, Weights & Biases on request."""
+"""Where a run's records go: JSON lines always, Weights & Biases on request.
+
+A record is flat, names to numbers, with "update" and "env_steps" in each. An update has at most
+two: one of training, and one of an evaluation (names under "evaluation/").
+"""
 
 import json
+import logging
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from marl.config import LoggerConfig
-from marl.host.folder import write_atomic
+from marl.host.files import write_atomic
 
 METRICS_FILE = "metrics.jsonl"
+SENT_FILE = "wandb_sent"
+
+_log = logging.getLogger(__name__)
+
+
+class LoggerError(RuntimeError):
+    """A logger that was asked for cannot start; the message says what to do."""
 
 
 class Logger(Protocol):
-    """Takes flat records: names to numbers, with "update" and "env_steps" in each."""
+    """Takes records."""
 
     def log(self, record: dict[str, float]) -> None: ...
 
@@ -26,15 +38,16 @@ class JsonLines:
 
     Args:
         folder: the run's folder.
-        after_update: on resume, records of later updates are dropped: they are made again.
+        is_saved: record -> whether the checkpoint that the run goes on from knows of it; the
+            others are dropped, since they are made again.
     """
 
-    def __init__(self, folder: Path, after_update: int):
-        self._path = folder / METRICS_FILE
-        if self._path.exists():
-            kept = [r for r in read_records(folder) if r["update"] <= after_update]
-            write_atomic(self._path, "".join(_line(r) for r in kept))
-        self._file = open(self._path, "a")
+    def __init__(self, folder: Path, is_saved: Callable[[dict], bool]):
+        path = folder / METRICS_FILE
+        if path.exists():
+            kept = [line for line, record in _lines(path) if record is None or is_saved(record)]
+            write_atomic(path, "".join(line + "\n" for line in kept))
+        self._file = open(path, "a")
 
     def log(self, record: dict[str, float]) -> None:
         self._file.write(_line(record))
@@ -45,30 +58,65 @@ class JsonLines:
 
 
 class Wandb:
-    """Weights & Biases; offline runs stay in the run's folder. Needs no network unless online."""
+    """Weights & Biases; offline runs stay in the run's folder. Needs no network unless online.
+
+    A run that was killed makes some records again, equal ones; wandb cannot forget the first, so
+    a file remembers how far records were sent, and those are not sent twice.
+    """
 
     def __init__(self, folder: Path, options: LoggerConfig, config: dict, run_id: str):
         os.environ.setdefault("WANDB_SILENT", "true")
-        import wandb
+        self._sent_file = folder / SENT_FILE
+        self._sent = _read_sent(self._sent_file, run_id)
+        self._run_id = run_id
+        try:
+            import wandb
 
-        self._run = wandb.init(
-            project=options.wandb_project,
-            name=options.wandb_name or folder.name,
-            mode=options.wandb_mode,
-            dir=str(folder),
-            config=config,
-            id=run_id,
-            resume="allow" if options.wandb_mode == "online" else None,
-            reinit="create_new",  # several runs in one process stay apart
-        )
-        # Steps of our own: wandb's must rise by one a call, or it drops records.
-        self._run.define_metric("*", step_metric="env_steps")
+            self._run = wandb.init(
+                project=options.wandb_project,
+                name=options.wandb_name or folder.name,
+                mode=options.wandb_mode,
+                dir=str(folder),
+                config=config,
+                id=run_id,
+                resume="allow" if options.wandb_mode == "online" else None,
+                reinit="create_new",  # several runs in one process stay apart
+            )
+            self._run.define_metric("*", step_metric="env_steps")
+        except Exception as error:  # of the network, the account, its own service, ...
+            raise LoggerError(
+                f"logger.wandb_mode={options.wandb_mode} cannot start ({error}); "
+                "give logger.wandb_mode=offline or logger.wandb_mode=disabled"
+            ) from error
 
     def log(self, record: dict[str, float]) -> None:
-        self._run.log(record)
+        place = 2 * int(record["update"]) + is_evaluation(record)
+        if self._run is None or place <= self._sent:
+            return
+        try:
+            self._run.log(record, step=place, commit=True)
+            self._sent = place
+            self._sent_file.write_text(f"{self._run_id} {place}\n")
+        except Exception as error:
+            self._give_up(error)
 
     def close(self) -> None:
-        self._run.finish()
+        if self._run is None:
+            return
+        try:
+            self._run.finish()
+        except Exception as error:
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        """Training is worth more than its log; metrics.jsonl has everything."""
+        self._run = None
+        _log.warning(
+            "Weights & Biases failed (%s); nothing more is sent in this call, all is in %s. "
+            "logger.wandb_mode=offline needs no network",
+            error,
+            METRICS_FILE,
+        )
 
 
 class Several:
@@ -82,32 +130,64 @@ class Several:
             logger.log(record)
 
     def close(self) -> None:
+        """Closes all of them, then raises what the first to fail met."""
+        errors = []
         for logger in self._loggers:
-            logger.close()
+            try:
+                logger.close()
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
 
 def make_logger(
-    folder: Path, options: LoggerConfig, config: dict, *, after_update: int, run_id: str
+    folder: Path,
+    options: LoggerConfig,
+    config: dict,
+    *,
+    is_saved: Callable[[dict], bool],
+    run_id: str,
 ) -> Logger:
-    """The loggers that the options ask for."""
-    loggers: list[Logger] = [JsonLines(folder, after_update)]
+    """The loggers that the options ask for. Raises LoggerError if one cannot start."""
+    loggers: list[Logger] = [JsonLines(folder, is_saved)]
     if options.wandb_mode != "disabled":
         loggers.append(Wandb(folder, options, config, run_id))
     return Several(loggers)
 
 
+def is_evaluation(record: dict) -> bool:
+    """Whether a record is of an evaluation, not of training."""
+    return any(name.startswith("evaluation/") for name in record)
+
+
 def read_records(folder: Path) -> list[dict]:
-    """Whole lines of metrics.jsonl; a last line cut short by a crash is left out."""
-    records = []
+    """Whole lines of metrics.jsonl. A last line cut short by a crash is left out, others that
+    cannot be read with a warning."""
     path = folder / METRICS_FILE
     if not path.exists():
-        return records
-    for line in path.read_text().splitlines():
-        try:
-            records.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return records
+        return []
+    return [record for _, record in _lines(path) if record is not None]
+
+
+def _lines(path: Path) -> list[tuple[str, dict | None]]:
+    """(line, record) each, None for a line that is damaged; without a last line cut short."""
+    text = path.read_text(errors="replace")
+    pairs = [(line, _parse(line)) for line in text.splitlines()]
+    if pairs and pairs[-1][1] is None and not text.endswith("\n"):
+        pairs.pop()
+    damaged = [number for number, (_, record) in enumerate(pairs, 1) if record is None]
+    if damaged:
+        _log.warning("%s: lines %s cannot be read and are passed over", path, damaged)
+    return pairs
+
+
+def _parse(line: str) -> dict | None:
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    return record if isinstance(record, dict) and "update" in record else None
 
 
 def _line(record: dict[str, float]) -> str:
@@ -115,3 +195,12 @@ def _line(record: dict[str, float]) -> str:
     clean = {k: None if isinstance(v, float) and not math.isfinite(v) else v
              for k, v in record.items()}  # fmt: skip
     return json.dumps(clean) + "\n"
+
+
+def _read_sent(path: Path, run_id: str) -> int:
+    """Place of the last record sent of this run, or -1."""
+    try:
+        owner, place = path.read_text().split()
+        return int(place) if owner == run_id else -1
+    except (OSError, ValueError):
+        return -1

@@ -7,11 +7,10 @@ that touches the state, so a run is the same with and without it, and the same w
 
 import dataclasses
 import enum
-import math
 import time
 import uuid
-from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -20,19 +19,19 @@ import numpy as np
 from marl.config import TrainConfig
 from marl.evaluation.protocol import DEVELOPMENT_FIRST_SEED, Evaluator, Interrupted
 from marl.host import folder as folders
-from marl.host.progress import Display, duration, make_display
+from marl.host.progress import Display, make_display
 from marl.host.stopping import StopRequest
-from marl.training.checkpoint import Checkpoints
-from marl.training.episodes import EpisodeWindow, add_sums, episode_record
-from marl.training.loggers import Logger, make_logger
+from marl.training.checkpoint import Checkpoints, size_of
+from marl.training.counters import Counters
+from marl.training.episodes import add_sums, episode_record
+from marl.training.loggers import METRICS_FILE, Logger, make_logger
 from marl.training.plots import plot_curve
+from marl.training.status import Status
 from marl.types import Learner, PyTree
-from marl.versions import package_versions
 
 CHECKPOINTS_FOLDER = "checkpoints"
 POLICY_FOLDER = "policy"
 BEST_POLICY_FOLDER = "policy_best"
-VERSIONS_FILE = "versions.json"
 
 SECONDS_BETWEEN_PLOTS = 60.0
 
@@ -49,19 +48,31 @@ class End(enum.Enum):
     SIGNAL = "signal"
 
 
+class Exporter(Protocol):
+    """Writes policy bundles."""
+
+    def save(self, folder: Path, params: PyTree, facts: dict) -> None:
+        """Writes a bundle with `facts` of the run, in place of one that is there."""
+        ...
+
+    def update_of(self, folder: Path) -> int | None:
+        """The update whose policy lies there, or None if there is no whole bundle."""
+        ...
+
+
 @dataclasses.dataclass(frozen=True)
 class Assembly:
     """What a run is made of.
 
     Attributes:
         learner: how to learn.
-        export: (folder, params, facts of the run) writes a policy bundle.
+        exporter: writes policy bundles.
         evaluator: plays development worlds; None if there are none.
         versions: what a checkpoint must agree with, such as the rules of the world.
     """
 
     learner: Learner
-    export: Callable[[Path, PyTree, dict], None]
+    exporter: Exporter
     evaluator: Evaluator | None
     versions: dict[str, str]
 
@@ -85,20 +96,6 @@ class Outcome:
     exit_code: int
 
 
-@dataclasses.dataclass
-class _Counters:
-    """Host-side numbers that are saved with the state."""
-
-    update: int = 0
-    seconds: float = 0.0  # of training, over all calls
-    best_score: float | None = None
-    best_update: int | None = None
-    run_id: str = ""
-
-    def extra(self) -> dict:
-        return dataclasses.asdict(self)
-
-
 def train(config: TrainConfig, assembly: Assembly, folder: Path, stop: StopRequest) -> Outcome:
     """Starts a run, or goes on with the one in the folder, until it ends or must stop.
 
@@ -109,15 +106,16 @@ def train(config: TrainConfig, assembly: Assembly, folder: Path, stop: StopReque
         stop: asked between updates.
 
     Raises:
-        NonFiniteError: numbers left the finite; nothing good was overwritten.
-        RunFolderError, CheckpointError: the folder is another run's, or files fail.
+        NonFiniteError: numbers left the finite; the message says what was kept.
+        RunFolderError, CheckpointError, LoggerError: the folder is another run's, or files fail.
     """
-    folders.claim(folder, config.as_dict(), config.free_options)
-    folders.write_json(folder / VERSIONS_FILE, package_versions())
     checkpoints = Checkpoints(
         folder / CHECKPOINTS_FOLDER, keep=config.run.keep_checkpoints, versions=assembly.versions
     )
     try:
+        folders.claim(
+            folder, config.as_dict(), config.free_options, begun=bool(checkpoints.updates())
+        )
         return _Session(config, assembly, folder, checkpoints, stop).run()
     finally:
         checkpoints.close()
@@ -137,25 +135,27 @@ class _Session:
         self._config, self._assembly, self._folder = config, assembly, folder
         self._checkpoints, self._stop = checkpoints, stop
         self._display: Display = make_display(config.logger.console, "train")
-        self._window = EpisodeWindow()
-        self._episodes: dict | None = None  # sums since the last record
-        self._saved_update: int | None = None
+        self._counters = Counters(run_id=uuid.uuid4().hex[:8])
+        self._saved: tuple | None = None
+        self._exported: int | None = None  # update whose parameters policy/ holds
+        self._unlogged: dict | None = None  # the newest record, while it waits for others
         self._last_plot = time.monotonic()
-        self._update_seconds: float | None = None  # of late, smoothed
-        self._counters = _Counters(run_id=uuid.uuid4().hex[:8])
 
     def run(self) -> Outcome:
         state = self._start_state()
+        self._status = Status(self._config, self._counters)
         logger = make_logger(
             self._folder,
             self._config.logger,
             self._config.as_dict(),
-            after_update=self._counters.update,
+            is_saved=self._counters.know,
             run_id=self._counters.run_id,
         )
-        self._display.start(1.0, self._fraction())
+        self._display.start(1.0, self._status.fraction())
         try:
             state, end = self._updates(state, logger)
+            if end is End.FINISHED:
+                self._flush(logger)
             self._save(state)
             self._checkpoints.wait()
         finally:
@@ -166,103 +166,103 @@ class _Session:
         return Outcome(end, self._folder, state.params, self._facts(), code)
 
     def _start_state(self) -> PyTree:
+        """A new run's state, or the one to go on from."""
         learner = self._assembly.learner
         key = jax.random.key(self._config.seed)
         template = jax.eval_shape(learner.init, key)
-        size = sum(math.prod(leaf.shape) * 4 for leaf in jax.tree.leaves(template))
-        folders.require_space(self._folder, (self._config.run.keep_checkpoints + 2) * size)
+        folders.require_space(
+            self._folder, (self._config.run.keep_checkpoints + 2) * size_of(template)
+        )
         restored = self._checkpoints.restore_newest(template)
-        if restored is None:
-            return _strong_types(learner.init(key))
-        update, state, extra = restored
-        self._counters = _Counters(**extra)
-        self._saved_update = update
-        steps = update * self._config.steps_per_update
-        self._display.say(f"resuming at update {update} ({steps:,} steps)")
+        if restored is not None:
+            update, state, extra = restored
+            self._counters = Counters(**extra)
+            self._saved = self._counters.saved_as
+            self._display.say(f"resuming at update {update} ({self._env_steps():,} steps)")
+            # A crash between the two leaves a policy that is older, or newer, than the checkpoint.
+            self._exported = self._assembly.exporter.update_of(self._folder / POLICY_FOLDER)
+            self._export_newest(state)
+        else:
+            state = _strong_types(learner.init(key))
+        for remark in folders.note_versions(self._folder, self._counters.update):
+            self._display.say(remark)
         return state
 
     def _updates(self, state: PyTree, logger: Logger) -> tuple[PyTree, End]:
-        config, counters = self._config, self._counters
-        step = self._assembly.learner.train_step
+        config, counters, status = self._config, self._counters, self._status
         done_here = 0
-        if not self._is_finished():
-            self._display.say("compiling; this takes a minute or so ...")
-        while not self._is_finished():
+        step = None
+        self._evaluate(state, logger)  # one that was cut short
+        while not status.is_finished():
             if self._stop():
                 self._display.say(f"{self._stop.signal.name}: saving and stopping")
                 return state, End.SIGNAL
             if done_here == config.run.stop_after_updates:
                 return state, End.SLICE
+            step = step or self._compile(state)
             began = time.monotonic()
             state, metrics = step(state)
             metrics = jax.device_get(metrics)
             seconds = time.monotonic() - began
-            self._refuse_non_finite(state, metrics)
+            self._refuse_non_finite(state, metrics, logger)
             counters.update += 1
+            counters.seconds += seconds
             done_here += 1
-            if done_here == 1:
-                self._display.say(f"first update, with compiling: {seconds:.0f} s")
-            else:
-                counters.seconds += seconds
-                before = self._update_seconds or seconds
-                self._update_seconds = 0.9 * before + 0.1 * seconds
-            rate = config.steps_per_update / seconds
-            self._record(metrics, rate, logger)
+            status.add(seconds, metrics.get("episodes"))
+            self._record(metrics, config.steps_per_update / seconds, logger)
             self._evaluate(state, logger)
             if counters.update % config.run.checkpoint_every_updates == 0:
                 self._save(state)
                 self._plot_sometimes()
-            self._display.update(self._fraction(), self._text())
+            self._display.update(status.fraction(), status.text())
         return state, End.FINISHED
 
-    def _is_finished(self) -> bool:
-        updates = self._config.num_updates
-        if updates is not None:
-            return self._counters.update >= updates
-        return self._counters.seconds >= 60 * self._config.run.minutes
-
-    def _fraction(self) -> float:
-        updates = self._config.num_updates
-        if updates is not None:
-            return self._counters.update / updates
-        return min(1.0, self._counters.seconds / (60 * self._config.run.minutes))
+    def _compile(self, state: PyTree):
+        """The compiled update: what it takes to compile does not count as training."""
+        self._display.say("compiling; the first time takes minutes, and a stop waits for it ...")
+        began = time.monotonic()
+        step = self._assembly.learner.compile(state)
+        self._display.say(f"compiled in {time.monotonic() - began:.0f} s")
+        return step
 
     def _env_steps(self) -> int:
         return self._counters.update * self._config.steps_per_update
 
-    def _refuse_non_finite(self, state: PyTree, metrics: dict) -> None:
+    def _refuse_non_finite(self, state: PyTree, metrics: dict, logger: Logger) -> None:
         """The learner leaves parameters as they were when an update is not finite."""
-        bad = [
-            name
-            for name, value in metrics.items()
-            if name != "episodes" and not np.isfinite(np.asarray(value, np.float64)).all()
-        ]
-        if not bad and bool(metrics.get("finite", True)):
+        numbers = {name: float(value) for name, value in metrics.items() if name != "episodes"}
+        bad = [name for name, value in numbers.items() if not np.isfinite(value)]
+        if not bad and metrics.get("finite", True):
             return
+        update = self._counters.update + 1
+        steps = update * self._config.steps_per_update
+        logger.log(self._stamp() | {"update": update, "env_steps": steps} | numbers)
         self._checkpoints.wait()
-        kept = "the parameters of the last good update"
+        kept = f"its last checkpoint is of update {(self._saved or (0,))[0]}"
         if all(bool(jnp.isfinite(x).all()) for x in jax.tree.leaves(state.params)):
             self._export(POLICY_FOLDER, state.params)
-        else:
-            kept = f"the policy saved at update {self._saved_update}"
+            kept += f", {self._folder / POLICY_FOLDER} now holds the policy before update {update}"
         raise NonFiniteError(
-            f"update {self._counters.update + 1} is not finite "
-            f"({', '.join(bad) or 'gradients'}); stopped, and nothing saved was overwritten. "
-            f"{self._folder / POLICY_FOLDER} holds {kept}. "
+            f"update {update} is not finite ({', '.join(bad) or 'gradients'}): the run stopped; "
+            f"{kept}, and the last line of {METRICS_FILE} is the update that failed. "
             "Lower learner.lr or learner.max_grad_norm and start a new run"
         )
 
     def _record(self, metrics: dict, rate: float, logger: Logger) -> None:
+        counters = self._counters
         episodes = metrics.pop("episodes", None)
         if episodes:
-            self._episodes = add_sums(self._episodes, episodes)
-            self._window.add({k: np.asarray(v) for k, v in episodes.items()})
-        if self._counters.update % self._config.run.log_every_updates:
-            return
-        record = self._stamp() | {"steps_per_second": rate}
-        record |= {name: float(value) for name, value in metrics.items()}
-        logger.log(record | episode_record(self._episodes))
-        self._episodes = None
+            counters.episodes = add_sums(counters.episodes, episodes)
+        self._unlogged = self._stamp() | {"steps_per_second": rate}
+        self._unlogged |= {name: float(value) for name, value in metrics.items()}
+        if counters.update % self._config.run.log_every_updates == 0:
+            self._flush(logger)
+
+    def _flush(self, logger: Logger) -> None:
+        """Logs the newest update, with the episodes since the last record."""
+        if self._unlogged is not None:
+            logger.log(self._unlogged | episode_record(self._counters.episodes))
+            self._unlogged = self._counters.episodes = None
 
     def _stamp(self) -> dict:
         return {
@@ -272,11 +272,11 @@ class _Session:
         }
 
     def _evaluate(self, state: PyTree, logger: Logger) -> None:
-        """Plays development worlds; keeps the policy that scores best there."""
+        """Plays development worlds if it is time to; keeps the policy that scores best there."""
         options, counters = self._config.evaluation, self._counters
         if self._assembly.evaluator is None or not options.every_updates:
             return
-        if counters.update % options.every_updates:
+        if counters.update % options.every_updates or counters.evaluated_update >= counters.update:
             return
         seeds = range(DEVELOPMENT_FIRST_SEED, DEVELOPMENT_FIRST_SEED + options.development_worlds)
         try:
@@ -284,7 +284,7 @@ class _Session:
                 state.params, seeds, max_steps=options.development_max_steps,
                 should_stop=self._stop,
             )  # fmt: skip
-        except Interrupted:  # the loop stops next; the evaluation is lost, training is not
+        except Interrupted:  # the loop stops next; the next call makes this evaluation again
             return
         scores = {
             f"evaluation/{k}": float(v.mean()) for k, v in results.scores.items() if v.ndim == 1
@@ -292,25 +292,36 @@ class _Session:
         scores["evaluation/team_return"] = float(results.team_return.mean())
         scores["evaluation/length"] = float(results.length.mean())
         logger.log(self._stamp() | scores)
-        score = scores["evaluation/total"]
+        counters.evaluated_update = counters.update
+        self._keep_if_best(scores["evaluation/total"], state)
+
+    def _keep_if_best(self, score: float, state: PyTree) -> None:
+        counters, options = self._counters, self._config.evaluation
+        setting = [options.development_worlds, options.development_max_steps]
+        if counters.best_setting != setting:  # scores of another setting do not compare
+            counters.best_setting, counters.best_score = setting, None
         if counters.best_score is None or score > counters.best_score:
             counters.best_score, counters.best_update = score, counters.update
             self._export(BEST_POLICY_FOLDER, state.params)
 
     def _save(self, state: PyTree) -> None:
-        if self._saved_update == self._counters.update:
+        counters = self._counters
+        if self._saved == counters.saved_as:
             return
-        self._checkpoints.save(self._counters.update, state, self._counters.extra())
-        self._export(POLICY_FOLDER, state.params)
-        self._saved_update = self._counters.update
+        self._checkpoints.save(counters.update, state, counters.as_json())
+        self._export_newest(state)
+        self._saved = counters.saved_as
+
+    def _export_newest(self, state: PyTree) -> None:
+        if self._exported != self._counters.update:
+            self._export(POLICY_FOLDER, state.params)
+            self._exported = self._counters.update
 
     def _facts(self) -> dict:
-        facts = self._counters.extra() | {"env_steps": self._env_steps()}
-        del facts["run_id"]
-        return facts
+        return self._counters.facts() | {"env_steps": self._env_steps()}
 
     def _export(self, name: str, params: PyTree) -> None:
-        self._assembly.export(self._folder / name, params, self._facts())
+        self._assembly.exporter.save(self._folder / name, params, self._facts())
 
     def _plot_sometimes(self) -> None:
         if time.monotonic() - self._last_plot > SECONDS_BETWEEN_PLOTS:
@@ -318,30 +329,12 @@ class _Session:
             self._last_plot = time.monotonic()
 
     def _plot(self) -> None:
-        config = self._config
-        plot_curve(
-            self._folder, f"{config.learner.name} on ALEM {config.env.label}, seed {config.seed}"
-        )
-
-    def _text(self) -> str:
-        """Rate, time left, and how the last episodes went."""
-        counters, window, seconds = self._counters, self._window, self._update_seconds
-        text = f"{self._env_steps():,} steps"
-        if seconds is not None:
-            updates = self._config.num_updates
-            if updates is not None:
-                left = (updates - counters.update) * seconds
-            else:
-                left = 60 * self._config.run.minutes - counters.seconds
-            rate = self._config.steps_per_update / seconds
-            text += f", {rate:,.0f}/s, {duration(left)} left"
-        value = window.mean("team_return")
-        if value is not None:
-            text += f" | return {value:.2f}"
-        scores = [window.mean(name) for name in ("base", "coord", "total")]
-        if all(score is not None for score in scores):
-            text += " | Base/Coord/Total " + "/".join(f"{100 * s:.1f}" for s in scores)
-        return text
+        """Draws the curve; a run does not end because that fails."""
+        learner, env, seed = self._config.learner, self._config.env, self._config.seed
+        try:
+            plot_curve(self._folder, f"{learner.name} on ALEM {env.label}, seed {seed}")
+        except Exception as error:
+            self._display.say(f"the curve could not be drawn ({error}); training is not affected")
 
 
 def _strong_types(state: PyTree) -> PyTree:

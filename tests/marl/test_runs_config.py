@@ -3,11 +3,16 @@
 import dataclasses
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
-from marl.config import ConfigError, make_evaluate_config, make_train_config
+from marl.config import ConfigError, make_train_config
+from marl.evaluation.command import DEFAULT_WORLD
+from marl.learners.on_policy import PPOConfig
+from marl.networks import factory
+from marl.play_config import make_evaluate_config
 
 CONF = Path(__file__).parents[2] / "conf"
 
@@ -33,17 +38,53 @@ def test_every_file_composes_and_builds(override):
     assert train_config(override).steps_per_update > 0
 
 
+_NEEDS_NO_COMMENT = ("defaults", "hydra", "env", "wandb_project")  # groups, and what says it
+
+
 def test_every_key_has_a_comment():
     for path in CONF.rglob("*.yaml"):
         if path.parent.name in ("experiment", "help") or path.name == "wandb.yaml":
             continue
-        lines = path.read_text().split("hydra:\n")[0].splitlines()
+        lines = path.read_text().split("hydra:\n  output")[0].splitlines()
+        keys = [line for line in lines if ":" in line and not line.lstrip().startswith(("#", "-"))]
+        assert keys, path
         bare = [
-            line for line in lines
-            if ":" in line and "#" not in line and not line.startswith((" ", "defaults", "env:"))
-            and not line.startswith(("wandb_project", "name: ippo"))
+            line for line in keys
+            if "#" not in line and line.strip().split(":")[0] not in _NEEDS_NO_COMMENT
         ]  # fmt: skip
         assert not bare, (path, bare)
+
+
+def test_defaults_in_code_are_those_of_the_files():
+    world = train_config().env
+    assert world == DEFAULT_WORLD
+    assert train_config("network=published").network == factory.PUBLISHED
+    assert train_config("network=small").network == factory.CPU
+    published = train_config("experiment=published_ippo").learner.options
+    assert published == PPOConfig(mask_dead_agents=False, bootstrap_truncated=False)
+
+
+@pytest.mark.parametrize("level", ["hard", "Hard", "0.9", 0.9])
+def test_one_difficulty_has_one_name(level):
+    world = dataclasses.replace(DEFAULT_WORLD, difficulty=level)
+    assert world == DEFAULT_WORLD and world.label == "hard"
+    assert dataclasses.replace(world, difficulty="0.45").label == "0.45"
+    assert dataclasses.replace(world, difficulty="None").preset == "none"
+
+
+def test_policies_are_judged_by_the_difficulty_s_own_efficiency():
+    trained = train_config("experiment=published_ippo", "env.difficulty=easy").env
+    assert trained.params().non_specialist_efficiency == np.float32(0.2)
+    for asked in ((), ("transfer=true", "env.difficulty=easy")):
+        options = composed("policy=x", *asked, name="evaluate")
+        judged = make_evaluate_config(options).env_config(
+            dataclasses.replace(trained, shared_reward=True)
+        )
+        assert judged.params().non_specialist_efficiency == np.float32(0.7)
+        assert not judged.shared_reward
+    other = composed("policy=x", "env.non_specialist_efficiency=0.5", name="evaluate")
+    judged = make_evaluate_config(other).env_config(trained)
+    assert judged.params().non_specialist_efficiency == np.float32(0.5)
 
 
 def test_published_preset_is_the_published_one():
@@ -78,6 +119,7 @@ REFUSED = {
     "seed=-1": ["seed=-1"],
     "num_seeds=3": ["num_seeds=3", "-m seed=0,1,2"],
     "env.difficulty=harder": ["env.difficulty='harder'", "easy, medium, hard"],
+    "env.difficulty=null": ["env.difficulty=None", "a text or a number"],
     "env.difficulty=1.5": ["env.difficulty=1.5", "[0, 1]"],
     "env.num_agents=9": ["env.num_agents=9", "between 1 and 8"],
     "env.num_agents=0": ["env.num_agents=0"],
@@ -151,12 +193,18 @@ def test_config_is_frozen():
 def test_default_folder_tells_runs_apart_only_by_what_is_learnt():
     base = train_config().default_folder
     assert base.startswith("runs/cpu_ippo_hard_seed0_")
-    assert train_config("logger=wandb", "run.minutes=9").default_folder == base
+    for same in ("logger=wandb", "run.minutes=9", "total_steps=1e6", "env.difficulty=0.9"):
+        assert train_config(same).default_folder == base
     others = {
         train_config(o).default_folder
-        for o in ("seed=1", "learner.lr=3e-4", "num_envs=32", "env.difficulty=0.9")
+        for o in ("seed=1", "learner.lr=3e-3", "num_envs=33", "env.difficulty=0.8")
     }
     assert len(others | {base}) == 5
+    annealed = (
+        ("learner.anneal_lr=true", "total_steps=1e6"),
+        ("learner.anneal_lr=true", "total_steps=2e6"),
+    )
+    assert len({train_config(*o).default_folder for o in annealed}) == 2
 
 
 def test_evaluate_options():

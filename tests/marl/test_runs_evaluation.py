@@ -104,7 +104,10 @@ def test_stops_when_asked(evaluator):
 @pytest.fixture(scope="module")
 def report(evaluator):
     results = {b: evaluator.play(PARAMS, SEEDS, behaviour=b, max_steps=8) for b in BEHAVIOURS}
-    world = dict(difficulty="hard", rules_version="0.2.1", num_agents=2, num_comm_channels=0)
+    world = dict(
+        difficulty="hard", rules_version="0.2.1", num_agents=3, num_comm_channels=4,
+        own_efficiency=True, non_specialist_efficiency=0.1,
+    )  # fmt: skip
     return make_report(results, label="toy", world=world, max_steps=8, facts={"seed": 0})
 
 

@@ -1,7 +1,5 @@
 """The real learner in the real loop, on a probe: resumed equals uninterrupted, annealing on."""
 
-import json
-
 import jax
 import numpy as np
 import pytest
@@ -12,6 +10,7 @@ from marl.host.stopping import StopRequest
 from marl.learners import registry
 from marl.probes import DelayedReward
 from marl.training.checkpoint import Checkpoints
+from marl.training.command import BundleExporter
 from marl.training.loop import Assembly, train
 
 
@@ -20,11 +19,7 @@ def make(config):
         DelayedReward(config.num_envs), config.network, config.learner.options
     )
 
-    def export(folder, params, facts):
-        folder.mkdir(exist_ok=True)
-        (folder / "facts.json").write_text(json.dumps(facts))
-
-    return Assembly(learner, export, None, {})
+    return Assembly(learner, BundleExporter({}), None, {})
 
 
 def end_of(folder, config):

@@ -32,6 +32,9 @@ class ToyLearner:
         self.init = jax.jit(self._init)
         self.train_step = jax.jit(self._train_step, donate_argnums=0)
 
+    def compile(self, state):
+        return self.train_step.lower(state).compile()
+
     def _init(self, key):
         return ToyState(
             params={"layer": {"kernel": jnp.zeros((self._size, 2)), "bias": jnp.ones(2)}},

@@ -1,0 +1,77 @@
+"""Exit codes of the commands: which error means what to a shell."""
+
+import sys
+from collections.abc import Callable, Mapping
+
+BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 2, 3, 4, 130
+_HYDRA_REFUSED = 1
+_MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
+
+
+def guarded(
+    work: Callable[[], int],
+    codes: Mapping[type[Exception], int],
+    *,
+    memory_advice: str,
+    stopped: str,
+) -> int:
+    """The exit code of `work`; errors that a user can mend become a message and a code.
+
+    Args:
+        work: does it all.
+        codes: kinds of errors, the first that fits counts; others are faults, and are raised.
+        memory_advice: what to change when memory runs out.
+        stopped: what to say after a second Ctrl-C.
+    """
+    try:
+        return work()
+    except KeyboardInterrupt:
+        return fail(stopped, STOPPED)
+    except Exception as error:
+        if _is_memory(error):
+            return fail(f"{memory_advice} ({error})", FILES_FAILED)
+        for kind, code in codes.items():
+            if isinstance(error, kind):
+                return fail(error, code)
+        raise
+
+
+def fail(error: Exception | str, code: int) -> int:
+    """Says what went wrong, and gives the code back."""
+    sys.stdout.flush()
+    print(f"error: {error}", file=sys.stderr, flush=True)
+    return code
+
+
+class Jobs:
+    """The jobs of one call: one, or those of a sweep. The process exits with the worst code."""
+
+    def __init__(self):
+        self._codes: list[int] = []
+        self._started = 0
+
+    def run(self, work: Callable[[object], int], values: object) -> None:
+        """Does one job. One that was stopped by a signal ends the sweep."""
+        self._started += 1
+        self._codes.append(work(values))
+        if self._codes[-1] >= 128:
+            sys.exit(self._codes[-1])
+
+    def exit_after(self, main: Callable[[], None]) -> None:
+        """Calls `main` and exits; options that Hydra itself refuses exit as ours do."""
+        try:
+            main()
+        except SystemExit as leaving:
+            if leaving.code == _HYDRA_REFUSED and not self._started:
+                sys.exit(BAD_OPTION)
+            raise
+        sys.exit(max(self._codes, default=0))
+
+
+def _is_memory(error: Exception) -> bool:
+    """Whether memory ran out, here or on the device."""
+    from jax.errors import JaxRuntimeError  # late: refusing an option needs no jax
+
+    if isinstance(error, JaxRuntimeError):
+        return any(word in str(error) for word in _MEMORY_WORDS)
+    return isinstance(error, MemoryError)

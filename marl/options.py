@@ -1,0 +1,108 @@
+"""From nested values to checked dataclasses, with refusals that name the option and the remedy."""
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Mapping, Sequence
+
+_WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+class ConfigError(ValueError):
+    """An option that cannot work; the message names it, its value and the remedy."""
+
+
+def plain(values: Mapping) -> dict:
+    """Hydra's configuration, or a mapping, as nested plain values."""
+    from omegaconf import DictConfig, OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    if not isinstance(values, DictConfig):
+        return dict(values)
+    try:
+        return OmegaConf.to_container(values, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise ConfigError(str(error)) from error
+
+
+def build(cls: type, values: object, prefix: str) -> object:
+    """A dataclass from a nested mapping, by its annotations."""
+    if dataclasses.is_dataclass(values) and isinstance(values, cls):
+        return values
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{prefix.rstrip('.')}={values!r} must be a group of options")
+    hints = typing.get_type_hints(cls)
+    names = [f.name for f in dataclasses.fields(cls)]
+    refuse_unknown(values, names, prefix)
+    refuse_missing(values, names, prefix)
+    converted = {n: convert(values[n], hints[n], prefix + n) for n in names}
+    try:
+        return cls(**converted)
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
+def convert(value: object, kind: object, name: str) -> object:
+    """A value as the annotation wants it; 1e9 is a whole number."""
+    if dataclasses.is_dataclass(kind):
+        return build(kind, value, name + ".")
+    if isinstance(kind, types.UnionType):
+        kinds = typing.get_args(kind)
+        if value is None and type(None) in kinds:
+            return None
+        kinds = [k for k in kinds if k is not type(None)]
+        if len(kinds) > 1 and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        if type(value) in kinds:
+            return value
+        if len(kinds) > 1:
+            raise ConfigError(f"{name}={value!r} must be {' or '.join(_WANTED[k] for k in kinds)}")
+        kind = kinds[0]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is int and is_number and math.isfinite(value) and float(value).is_integer():
+        return int(value)
+    if kind is float and is_number and math.isfinite(value):
+        return float(value)
+    if kind in (bool, str) and type(value) is kind:
+        return value
+    if kind is str and is_number:
+        raise ConfigError(f"{name}={value} must be a text; quote it: {name}='\"{value}\"'")
+    raise ConfigError(f"{name}={value!r} must be {_WANTED[kind]}")
+
+
+def refuse_unknown(values: Mapping, known: Sequence[str], prefix: str) -> None:
+    """Raises ConfigError for the first name that is not known, with the nearest that is."""
+    for name in values:
+        if name in known:
+            continue
+        close = difflib.get_close_matches(str(name), known, 1)
+        hint = f"did you mean {prefix}{close[0]}? " if close else ""
+        raise ConfigError(
+            f"unknown option {prefix}{name}={values[name]!r}; {hint}known are "
+            + ", ".join(prefix + k for k in known)
+        )
+
+
+def refuse_missing(values: Mapping, names: Sequence[str], prefix: str) -> None:
+    """Raises ConfigError for the first of `names` that has no value."""
+    for name in names:
+        if name not in values:
+            raise ConfigError(f"{prefix}{name} is missing; give {prefix}{name}=VALUE")
+
+
+def in_range(name: str, value: float | None, low: float, high: float) -> None:
+    """Raises ConfigError unless low <= value <= high; None passes."""
+    if value is not None and not low <= value <= high:
+        raise ConfigError(f"{name}={value} must lie between {low} and {high}")
+
+
+def one_of(name: str, value: object, choices: tuple) -> None:
+    """Raises ConfigError unless the value is among the choices."""
+    if value not in choices:
+        raise ConfigError(
+            f"{name}={value!r} is unknown; choose one of {', '.join(map(str, choices))}"
+        )
