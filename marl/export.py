@@ -1,6 +1,6 @@
 """Policy bundles: a folder with `weights.safetensors` and `card.json` that acts by itself.
 
-Loading one needs jax, numpy and safetensors and this package's networks; no optimiser, no
+Loading one needs jax, flax, numpy and safetensors and this package's networks; no optimiser, no
 checkpoint library, no Hydra.
 """
 

@@ -1,13 +1,19 @@
 """The protocol: each world once, and the same however worlds are grouped."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 from toys import ToyWorld, toy_policy
 
+from marl.evaluation.command import DEFAULT_WORLD, _out_file
 from marl.evaluation.protocol import BEHAVIOURS, Evaluator, Interrupted
-from marl.evaluation.report import format_report, make_report
+from marl.evaluation.report import format_report, make_report, protocol_of
+from marl.evaluation.worlds import describe, make_environment
+from marl.play_config import make_evaluate_config
 
 WIDTH = 4
 SEEDS = range(9999, 10_010)  # 11 worlds: two full groups and a short one
@@ -130,3 +136,58 @@ def test_table_says_what_it_is(report):
         "toy, sampled", "random legal", "given this run", "published", "step limit",
     ):  # fmt: skip
         assert part in table, part
+
+
+WORLD = dict(
+    difficulty="hard", rules_version="0.1.0", num_agents=3, num_comm_channels=4,
+    own_efficiency=True, non_specialist_efficiency=0.1,
+)  # fmt: skip
+OTHER = [dict(num_agents=2), dict(num_comm_channels=0), dict(own_efficiency=False)]
+
+
+def test_the_whole_protocol_is_called_so():
+    seeds = range(9999, 10_019)
+    assert protocol_of(WORLD, seeds, 10_000)["is_whole_protocol"]
+    for less in ((seeds[:19], 10_000), (range(1, 21), 10_000), (seeds, 9_999)):
+        protocol = protocol_of(WORLD, *less)
+        assert protocol["is_comparable"] and not protocol["is_whole_protocol"]
+
+
+@pytest.mark.parametrize("other", OTHER)
+def test_other_worlds_are_not_called_the_protocol_nor_compared(report, other):
+    protocol = protocol_of(WORLD | other, range(9999, 10_019), 10_000)
+    assert not protocol["is_whole_protocol"] and not protocol["is_comparable"]
+    table = format_report(report | {"protocol": protocol})
+    assert "OTHER world than the protocol's" in table and "IPPO 1B" not in table
+    assert "IPPO 1B" in format_report(report)
+
+
+def test_efficiency_is_told_from_the_difficulty_s_own():
+    env = make_environment(DEFAULT_WORLD)
+    assert describe(DEFAULT_WORLD, env)["own_efficiency"]
+    for efficiency, own in ((1.0, False), (0.1, True)):
+        world = dataclasses.replace(DEFAULT_WORLD, non_specialist_efficiency=efficiency)
+        assert describe(world, env)["own_efficiency"] is own
+
+
+def test_results_of_other_protocols_have_other_names():
+    def name(*options):
+        config = make_evaluate_config(OmegaConf.create({**EVALUATE, **dict(options)}))
+        seeds = range(config.first_seed, config.first_seed + config.episodes)
+        return _out_file(config, protocol_of(WORLD, seeds, config.max_steps))
+
+    env = {**EVALUATE["env"], "non_specialist_efficiency": 0.5}
+    changes = [("episodes", 5), ("first_seed", 1), ("max_steps", 9), ("env", env)]
+    assert len({name(), *(name(change) for change in changes)}) == 5
+    assert name(("random", False)) == name()
+    assert name(("policy", "random")) is None
+
+
+EVALUATE = dict(
+    policy="runs/x/policy", episodes=20, first_seed=9999, max_steps=10_000, sampled=True,
+    random=True, transfer=False, out=None,
+    env=dict.fromkeys(
+        ["difficulty", "num_agents", "num_comm_channels", "rules_version",
+         "non_specialist_efficiency"]
+    ),
+)  # fmt: skip

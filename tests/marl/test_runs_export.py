@@ -1,6 +1,8 @@
 """Policy bundles: what is loaded acts as what was saved, and does not fit elsewhere."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jax
@@ -16,6 +18,7 @@ from alem_env.reference import from_reference
 from marl.export import (
     PolicyError,
     describe_parameters,
+    load_params,
     load_policy,
     read_card,
     require_fit,
@@ -148,3 +151,31 @@ def test_replaced_whole(trained, bundle):
     save_policy(bundle, doubled, trained[4])
     jax.tree.map(np.testing.assert_array_equal, load_policy(bundle).params, doubled)
     assert [p.name for p in bundle.parent.iterdir()] == ["policy"]
+
+
+def test_found_after_a_crash_between_two_renames(trained, bundle):
+    bundle.rename(bundle.with_name(".policy.replaced"))
+    jax.tree.map(np.testing.assert_array_equal, load_params(bundle), trained[3])
+    assert read_card(bundle)["label"] == "test"
+    save_policy(bundle, trained[3], trained[4])
+    assert [p.name for p in bundle.parent.iterdir()] == ["policy"]
+
+
+def test_weights_that_are_not_finite_are_refused(trained, bundle):
+    save_policy(bundle, jax.tree.map(lambda x: x * jnp.nan, trained[3]), trained[4])
+    with pytest.raises(PolicyError, match="not finite"):
+        load_params(bundle)
+
+
+def test_bundles_need_no_library_of_training(bundle):
+    program = f"""
+import sys
+for name in ("orbax.checkpoint", "hydra", "omegaconf", "wandb", "optax", "distrax"):
+    sys.modules[name] = None  # importing it fails
+from marl.export import load_policy
+print(load_policy({str(bundle)!r}).card["label"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "test\n", done.stderr

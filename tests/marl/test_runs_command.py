@@ -1,0 +1,184 @@
+"""`scripts/train.py` from options to exit code, with a toy in place of ALEM and its learner."""
+
+import json
+import signal
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_runs_loop import OPTIONS
+from toys import ToyLearner, ToyWorld, toy_policy
+
+from marl.evaluation.protocol import Evaluator
+from marl.export import load_params, read_card, update_card
+from marl.host.exits import Jobs
+from marl.training import command
+from marl.training.command import BundleExporter
+from marl.training.loop import Assembly
+
+
+class Judge(Evaluator):
+    """Plays the toy policy whatever the parameters, and remembers which those were."""
+
+    def __init__(self):
+        super().__init__(ToyWorld(), jnp.float32(1.0), toy_policy(), ToyWorld.outcome, width=2)
+        self.played, self.development = [], 0
+
+    def play(self, params, seeds, **options):
+        results = super().play(jnp.float32(1.0), seeds, **options)
+        if seeds[0] == 9999:
+            self.played.append(np.asarray(params["layer"]["kernel"]))
+        else:  # development scores fall
+            self.development += 1
+            results.scores["total"][:] = 1.0 / self.development
+        return results
+
+
+@pytest.fixture
+def judge():
+    return Judge()
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, judge):
+    def call(learner=None, updates=3, **options):
+        exporter = BundleExporter({"label": "toy"})
+        parts = Assembly(learner or ToyLearner(), exporter, judge, {})
+        monkeypatch.setattr(command, "assemble", lambda config: parts)
+        values = json.loads(json.dumps(OPTIONS))
+        values["total_steps"] = 10 * updates
+        values["run"]["dir"] = str(tmp_path)
+        values["evaluation"] |= {"worlds": 2, "every_updates": 2}
+        for name, value in options.items():
+            group, _, option = name.partition("_")
+            values[group][option] = value
+        return command.run(values)
+
+    return call
+
+
+def test_newest_and_best_are_evaluated_once(call, judge, tmp_path):
+    assert call() == 0
+    report = json.loads((tmp_path / "evaluation.json").read_text())
+    best = "best on development worlds, greedy"
+    assert list(report["results"]) == ["greedy", "sampled", best, "random"]
+
+    greedy, sampled, best_kernel, _ = judge.played
+    np.testing.assert_array_equal(greedy, load_params(tmp_path / "policy")["layer"]["kernel"])
+    np.testing.assert_array_equal(greedy, sampled)
+    np.testing.assert_array_equal(
+        best_kernel, load_params(tmp_path / "policy_best")["layer"]["kernel"]
+    )
+    assert not np.array_equal(greedy, best_kernel)
+    assert read_card(tmp_path / "policy_best")["training"]["update"] == 2
+    assert call() == 0 and len(judge.played) == 4, "the report of the first call was not used"
+    assert call(evaluation_worlds=1) == 0 and len(judge.played) == 8
+    assert call(updates=5) == 0 and len(judge.played) == 12
+
+
+def test_scores_stand_on_the_card_of_the_weights_they_were_made_with(call, judge, tmp_path):
+    call()
+    scores = read_card(tmp_path / "policy")["scores"]
+    card = read_card(tmp_path / "policy")
+    # As if the process had died after the checkpoint, with the policy of update 1 still there.
+    update_card(tmp_path / "policy", training=card["training"] | {"update": 1}, scores=None)
+    assert call() == 0
+    card = read_card(tmp_path / "policy")
+    assert card["training"]["update"] == 3 and card["scores"] == scores
+    np.testing.assert_array_equal(
+        load_params(tmp_path / "policy")["layer"]["kernel"], judge.played[0]
+    )
+
+
+def test_a_best_policy_of_an_unsaved_evaluation_is_not_shown(call, tmp_path):
+    call()
+    card = read_card(tmp_path / "policy_best")
+    update_card(tmp_path / "policy_best", training=card["training"] | {"update": 1})
+    assert call(evaluation_worlds=1) == 0
+    report = json.loads((tmp_path / "evaluation.json").read_text())
+    assert list(report["results"]) == ["greedy", "sampled", "random"]
+
+
+class Interrupting(ToyLearner):
+    """Meets Ctrl-C in its second update, once or twice."""
+
+    def __init__(self, times):
+        super().__init__()
+        self.times, self.updates = times, 0
+
+    def compile(self, state):
+        step = super().compile(state)
+
+        def interrupted(state):
+            self.updates += 1
+            for _ in range(self.times if self.updates == 2 else 0):
+                signal.raise_signal(signal.SIGINT)
+            return step(state)
+
+        return interrupted
+
+
+class OutOfMemory(ToyLearner):
+    def compile(self, state):
+        raise MemoryError("17 GB")
+
+
+@pytest.mark.parametrize(
+    "learner, options, code, words",
+    [
+        (None, {"env_difficulty": "harder"}, 2, "env.difficulty='harder'"),
+        (ToyLearner(bad_update=2), {}, 3, "update 2 is not finite"),
+        (OutOfMemory(), {}, 4, "lower num_envs"),
+        (None, {"run_dir": "/dev/null/x"}, 4, "run.dir=/dev/null/x"),
+        (Interrupting(1), {}, 130, "SIGINT"),
+        (Interrupting(2), {}, 130, "stopped at once"),
+    ],
+)
+def test_exit_codes(call, capfd, learner, options, code, words):
+    assert call(learner, **options) == code
+    assert words in capfd.readouterr().err
+
+
+def test_a_policy_that_cannot_be_read_is_a_file_that_failed(call, tmp_path, capsys):
+    call()
+    (tmp_path / "policy_best" / "weights.safetensors").write_bytes(b"")
+    assert call(evaluation_worlds=1) == 4
+    assert "weights.safetensors cannot be read" in capsys.readouterr().err
+
+
+def exit_code_of(jobs, main):
+    with pytest.raises(SystemExit) as leaving:
+        jobs.exit_after(main)
+    return leaving.value.code
+
+
+def test_the_worst_job_of_a_sweep_decides_and_the_others_run():
+    jobs, ran = Jobs(), []
+
+    def main():
+        for code in (0, 4, 3, 0):
+            jobs.run(lambda value: ran.append(value) or value, code)
+
+    assert exit_code_of(jobs, main) == 4 and ran == [0, 4, 3, 0]
+
+
+def test_a_signal_ends_the_sweep():
+    jobs, ran = Jobs(), []
+
+    def main():
+        for code in (0, 130, 0):
+            jobs.run(lambda value: ran.append(value) or value, code)
+
+    assert exit_code_of(jobs, main) == 130 and ran == [0, 130]
+
+
+def test_what_hydra_refuses_exits_as_what_we_refuse():
+    def refuse():
+        raise SystemExit(1)
+
+    def fault():
+        jobs.run(lambda value: refuse(), None)
+
+    jobs = Jobs()
+    assert exit_code_of(jobs, refuse) == 2
+    assert exit_code_of(jobs, fault) == 1
