@@ -1,9 +1,15 @@
 """Who may import whom, and how long files and functions may be."""
 
 import ast
+import re
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+
+import alem_env
+from marl.learners.registry import LEARNERS
 
 ROOT = Path(__file__).parents[1]
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 100
@@ -24,10 +30,20 @@ _MIDDLE = {"specialization", "coordination", "handover", "combat", "achievements
 _SHARED_RULES = {"common", "light", "terrain", "plants", "herd", "chance"}
 _STEP_PATH = ("alem_env.core", "alem_env.rules", "alem_env.step")
 _AT_HOME = {
-    "hydra": ("marl.config",),
-    "omegaconf": ("marl.config",),
+    "hydra": (),  # scripts only
+    "omegaconf": ("marl.options",),
     "orbax": ("marl.training.checkpoint",),
-    "wandb": ("marl.training.loggers", "marl.training.wandb_logger"),
+    "wandb": ("marl.training.loggers",),
+    "yaml": ("marl.host.folder",),
+}
+# Packages of marl and what else of marl they may import, besides modules that lie in no package.
+_MAY_IMPORT = {
+    "ops": set(),
+    "networks": {"ops"},
+    "learners": {"ops", "networks"},
+    "host": set(),
+    "evaluation": {"host", "networks"},
+    "training": {"host", "evaluation", "learners", "networks"},
 }
 
 
@@ -89,13 +105,57 @@ def test_middle_rules_read_shared_rules_only(name):
     assert used <= _SHARED_RULES | _MIDDLE, used
 
 
-@pytest.mark.parametrize("name", modules("marl.learners"))
+_LEARNER_FILES = {f"marl.learners.{e.make.__module__.split('.')[-1]}" for e in LEARNERS.values()}
+
+
+@pytest.mark.parametrize("name", sorted(_LEARNER_FILES))
 def test_learners_do_not_import_one_another(name):
-    learners = {"marl.learners.ippo", "marl.learners.mappo", "marl.learners.hypermarl"}
     found = imported(SOURCES[name])
-    if name in learners:
-        for other in learners - {name}:
-            assert not imports_of(other, found)
+    assert imports_of("marl.learners.on_policy", found), "the search finds no imports at all"
+    for other in (_LEARNER_FILES | {"marl.learners.registry"}) - {name}:
+        assert not imports_of(other, found)
+
+
+def packages_read(name: str, found: set[str]) -> set[str]:
+    """Other packages of marl that a module imports from."""
+    own = name.split(".")[1]
+    read = {n.split(".")[1] for n in imports_of("marl", found) if n.count(".")}
+    return {p for p in read if p in _MAY_IMPORT and p != own}
+
+
+@pytest.mark.parametrize("name", [n for p in _MAY_IMPORT for n in modules(f"marl.{p}")])
+def test_packages_of_marl_read_in_one_direction(name):
+    assert packages_read(name, imported(SOURCES[name])) <= _MAY_IMPORT[name.split(".")[1]]
+
+
+def test_every_package_of_marl_has_its_direction():
+    packages = {p.parent.name for p in (ROOT / "marl").glob("*/__init__.py")}
+    assert packages == set(_MAY_IMPORT)
+
+
+@pytest.mark.parametrize("name", modules("marl"))
+def test_learning_reads_the_world_by_its_front_door(name):
+    public = {"alem_env", *(f"alem_env.{n}" for n in alem_env.__all__)}
+    assert imports_of("alem_env", imported(SOURCES[name])) <= public
+
+
+def test_homes_are_where_they_are_said_to_be():
+    for package, homes in _AT_HOME.items():
+        for home in homes:
+            assert imports_of(package, imported(SOURCES[home])), (package, home)
+
+
+def test_everything_imported_is_declared():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[<>=~!\[ ]", d)[0] for d in project["dependencies"]}
+    names = {"hydra-core": "hydra", "orbax-checkpoint": "orbax", "pyyaml": "yaml", "pillow": "PIL"}
+    declared = {names.get(d, d) for d in declared}
+    used = {n.split(".")[0] for path in ALL_FILES for n in imported(path)}
+    scripts = {p.stem for p in (ROOT / "scripts").glob("*.py")}
+    used -= set(sys.stdlib_module_names) | {"alem_env", "marl"} | scripts
+    of_the_reference = {"alem", "alem_bench"}  # scripts that run its interpreter
+    assert used - of_the_reference <= declared
+    assert declared - used <= {"jaxlib"}
 
 
 @pytest.mark.parametrize("name", modules("marl"))
