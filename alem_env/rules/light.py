@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from alem_env.core.batch import when_any
 from alem_env.core.state import light_index
@@ -27,31 +26,19 @@ def shine(
         pattern: square of odd side (9, 9), the source in its middle.
 
     Returns:
-        The light, nowhere above 1. Sources are added in order, which decides the last bit.
+        The light, nowhere above 1. Sources are added in order (on CPU), which decides the last bit.
     """
     index = light_index(floor_index)
     where = where & (index >= 0)
-
-    def add(light, index, position, where):
-        plane = lax.fori_loop(
-            0,
-            where.shape[0],
-            lambda i, plane: _add_one(plane, position[i], where[i], pattern),
-            light[index],
-        )
-        return light.at[jnp.where(where.any(), index, light.shape[0])].set(plane)
-
-    return when_any(where.any(), add, light, index, position, where)
+    return when_any(where.any(), _add, light, index, position, where, pattern)
 
 
-def _add_one(plane: jax.Array, cell: jax.Array, where: jax.Array, pattern: np.ndarray) -> jax.Array:
+def _add(light, index, position, where, pattern) -> jax.Array:
     reach = pattern.shape[0] // 2
-    offset = np.arange(-reach, reach + 1)
-    row = cell[0] + offset[:, None]
-    column = cell[1] + offset[None, :]
+    around = position[:, :, None] + np.arange(-reach, reach + 1)  # (A, 2, 9)
     # -1 would wrap, so what falls off the map is sent beyond it
-    row, column = jnp.broadcast_arrays(
-        jnp.where(row < 0, MAP_SIZE[0], row), jnp.where(column < 0, MAP_SIZE[1], column)
-    )
-    lit = plane.at[row, column].add(pattern * where)
-    return jnp.clip(lit, 0.0, 1.0)
+    row, column = jnp.where(around < 0, np.array(MAP_SIZE)[:, None], around).swapaxes(0, 1)
+    # the plane of a source that is not lit lies beyond the last, where nothing is written
+    plane = jnp.where(where, index, light.shape[0])
+    lit = light.at[plane[:, None, None], row[:, :, None], column[:, None, :]].add(pattern)
+    return jnp.minimum(lit, 1.0)  # as if after each source: none takes light away

@@ -10,37 +10,66 @@ from alem_env.core.batch import when_any
 from alem_env.core.enums import Achievement, Action, Block, Item, Specialization
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import Plants, State
-from alem_env.core.tables import MAP_SIZE, TAKES_ITEM, TORCH_LIGHT
+from alem_env.core.tables import MAP_SIZE, SOLID, TAKES_ITEM, TORCH_LIGHT
 from alem_env.rules import light
 from alem_env.rules.chance import Chance
 from alem_env.rules.common import (
+    NO_ACHIEVEMENT,
     at,
-    award,
+    award_each,
     facing,
     in_bounds,
     is_in_player,
     is_occupied,
     is_role,
-    is_solid,
     put,
     same_cell,
 )
 from alem_env.rules.specialization import gate
 
-TABLE_WOOD = 2
-FURNACE_STONE = 1
+
+class _Thing(NamedTuple):
+    """What an action places: how many of which good it takes, and what it leaves on the cell."""
+
+    action: Action
+    good: str
+    number: int
+    earns: Achievement
+    block: Block | None = None
+    item: Item | None = None
 
 
-class _Placed(NamedTuple):
-    """Who placed what, and what then lies on the cells in front of the players. All (A,)."""
+# In the order in which things are placed: what came before on a cell is in the way.
+_THINGS = (
+    _Thing(Action.PLACE_TABLE, "wood", 2, Achievement.PLACE_TABLE, Block.CRAFTING_TABLE),
+    _Thing(Action.PLACE_FURNACE, "stone", 1, Achievement.PLACE_FURNACE, Block.FURNACE),
+    _Thing(Action.PLACE_STONE, "stone", 1, Achievement.PLACE_STONE, Block.STONE),
+    _Thing(Action.PLACE_TORCH, "torches", 1, Achievement.PLACE_TORCH, item=Item.TORCH),
+    _Thing(Action.PLACE_PLANT, "sapling", 1, Achievement.PLACE_PLANT, Block.PLANT),
+)
+_TABLE, _FURNACE, _STONE, _TORCH, _SAPLING = range(len(_THINGS))
+_ACTIONS = np.array([thing.action for thing in _THINGS])
+_NUMBER = np.array([thing.number for thing in _THINGS])
+_EARNS = np.array([NO_ACHIEVEMENT, *[thing.earns for thing in _THINGS]], np.int32)
+_KEEPS = 255  # no code of a block or item
+# what lies on a cell after nothing and each thing was placed there
+_LAID_BLOCK, _LAID_ITEM = (
+    np.array([_KEEPS, *[_KEEPS if code is None else code for code in codes]], np.uint8)
+    for codes in ([t.block for t in _THINGS], [t.item for t in _THINGS])
+)
 
-    table: jax.Array
-    furnace: jax.Array
-    stone: jax.Array
-    torch: jax.Array
-    sapling: jax.Array
-    block: jax.Array
-    item: jax.Array
+
+def _terrain(rules_version: str) -> np.ndarray:
+    """Which of _THINGS each block takes, (blocks, 5) bool."""
+    takes = np.zeros((len(Block), len(_THINGS)), bool)
+    takes[:] = ~SOLID[:, None]
+    takes[[Block.WATER, Block.LAVA], :_STONE] = False
+    takes[Block.WATER, _STONE] = True
+    if rules_version == "0.1.0":
+        takes[Block.LAVA, _STONE] = False
+    takes[:, _TORCH] = TAKES_ITEM
+    takes[:, _SAPLING] = np.arange(len(Block)) == Block.GRASS
+    return takes
 
 
 def place(
@@ -48,99 +77,75 @@ def place(
 ) -> State:
     """Everyone who can places what their action names.
 
-    Tables come first, then furnaces, stones, torches, saplings: what came before is in the way.
     Several players may pay for the same table, furnace or stone; of torches and saplings the first
     player's counts.
     """
     miner = is_role(state.players, Specialization.MINER)
     is_miner = gate(chance.miner_places, miner, params, static)
     cell = facing(state.players)
-    placed = _decide(state, actions, cell, is_miner, static)
+    terrain, item = at(state.floor.block, cell), at(state.floor.item, cell)
+    wants = (actions[:, None] == _ACTIONS) & _can_place(state, cell, terrain, item, static)
+    wants &= is_miner[:, None] | (np.arange(len(_THINGS)) != _STONE)
+    placed = _settle(state, cell, wants)
+    laid = _laid(cell, placed)
+
+    does = (placed[:, None] == np.arange(1, len(_THINGS) + 1)).astype(jnp.int32)  # (A, 5)
+    spent = does * _NUMBER
+    block, left = jnp.asarray(_LAID_BLOCK)[laid], jnp.asarray(_LAID_ITEM)[laid]
     inventory = state.inventory
+    torch, sapling = placed == 1 + _TORCH, placed == 1 + _SAPLING
     return state.replace(
         floor=state.floor.replace(
-            block=put(state.floor.block, cell, placed.block),
-            item=put(state.floor.item, cell, placed.item),
+            block=put(state.floor.block, cell, jnp.where(block == _KEEPS, terrain, block)),
+            item=put(state.floor.item, cell, jnp.where(left == _KEEPS, item, left)),
         ),
-        light=light.shine(state.light, state.floor_index, cell, placed.torch, TORCH_LIGHT),
-        plants=when_any(placed.sapling.any(), _plant, state.plants, cell, placed.sapling),
+        light=light.shine(state.light, state.floor_index, cell, torch, TORCH_LIGHT),
+        plants=when_any(sapling.any(), _plant, state.plants, cell, sapling),
         inventory=inventory.replace(
-            wood=inventory.wood - TABLE_WOOD * placed.table,
-            stone=inventory.stone - FURNACE_STONE * placed.furnace - placed.stone,
-            torches=inventory.torches - placed.torch,
-            sapling=inventory.sapling - placed.sapling,
+            wood=inventory.wood - spent[:, _TABLE],
+            stone=inventory.stone - spent[:, _FURNACE] - spent[:, _STONE],
+            torches=inventory.torches - spent[:, _TORCH],
+            sapling=inventory.sapling - spent[:, _SAPLING],
         ),
-        achievements=award(
-            state.achievements,
-            {
-                Achievement.PLACE_TABLE: placed.table,
-                Achievement.PLACE_FURNACE: placed.furnace,
-                Achievement.PLACE_STONE: placed.stone,
-                Achievement.PLACE_TORCH: placed.torch,
-                Achievement.PLACE_PLANT: placed.sapling,
-            },
-        ),
+        achievements=award_each(state.achievements, jnp.asarray(_EARNS)[placed]),
     )
 
 
-def _decide(state: State, actions, cell, is_miner, static: StaticParams) -> _Placed:
-    inventory, floor = state.inventory, state.floor
-    terrain = at(floor.block, cell)
-    item = at(floor.item, cell)
-    same = same_cell(cell)
-    is_free = in_bounds(cell) & ~is_in_player(state.players, cell) & ~is_occupied(floor, cell)
-    is_water = terrain == np.uint8(Block.WATER)
-    is_lava = terrain == np.uint8(Block.LAVA)
-    takes_block = is_free & (item == np.uint8(Item.NONE))
-    takes_building = takes_block & ~is_water & ~is_lava
-
-    def on_each_cell(does):
-        return (same & does[:, None]).any(0)
-
-    def lay(block, does, kind):
-        return jnp.where(on_each_cell(does), np.uint8(kind), block)
-
-    table = takes_building & ~is_solid(terrain) & (inventory.wood >= TABLE_WOOD)
-    table &= actions == Action.PLACE_TABLE
-    block = lay(terrain, table, Block.CRAFTING_TABLE)
-
-    furnace = takes_building & ~is_solid(block) & (inventory.stone >= FURNACE_STONE)
-    furnace &= actions == Action.PLACE_FURNACE
-    block = lay(block, furnace, Block.FURNACE)
-
-    takes_stone = ~is_solid(block)
-    if static.rules_version == "0.1.0":
-        takes_stone &= ~is_lava
-    stone = takes_block & (takes_stone | is_water) & (inventory.stone > 0) & is_miner
-    stone &= actions == Action.PLACE_STONE
-    block = lay(block, stone, Block.STONE)
-
-    torch = takes_block & jnp.asarray(TAKES_ITEM)[block] & (inventory.torches > 0)
-    torch = _first_on_cell(torch & (actions == Action.PLACE_TORCH), same)
-    has_torch = on_each_cell(torch)
-
-    sapling = takes_block & ~has_torch & (block == np.uint8(Block.GRASS))
-    sapling &= (actions == Action.PLACE_PLANT) & (inventory.sapling > 0)
-    sapling = _first_on_cell(sapling, same)
-    # the n-th of them needs n free slots
-    sapling &= _rank(sapling) < (~state.plants.growing).sum()
-
-    # A player at the rim who looks off the map writes back what it read across the map (-1 wraps),
-    # before torches and saplings are placed but after the rest.
-    across = same_cell(cell % jnp.asarray(MAP_SIZE))
-    is_lit = (across & torch[:, None]).any(0)
-    is_planted = (across & sapling[:, None]).any(0)
-    return _Placed(
-        table, furnace, stone, torch, sapling,
-        block=jnp.where(is_planted, np.uint8(Block.PLANT), block),
-        item=jnp.where(is_lit, np.uint8(Item.TORCH), item),
-    )  # fmt: skip
+def _can_place(state: State, cell, terrain, item, static: StaticParams) -> jax.Array:
+    """(A, 5) bool: each of _THINGS, going by the cell before anyone placed and what is held."""
+    is_free = in_bounds(cell) & ~is_in_player(state.players, cell)
+    is_free &= ~is_occupied(state.floor, cell) & (item == np.uint8(Item.NONE))
+    held = jnp.stack([getattr(state.inventory, thing.good) for thing in _THINGS], axis=-1)
+    takes = jnp.asarray(_terrain(static.rules_version))[terrain]
+    return is_free[:, None] & takes & (held >= _NUMBER)
 
 
-def _first_on_cell(does: jax.Array, same: jax.Array) -> jax.Array:
-    """Those of `does` (A,) whom no earlier one stands in the way on the same cell."""
-    earlier = np.tril(np.ones(same.shape, bool), -1)
-    return does & ~(same & earlier & does[None, :]).any(-1)
+def _settle(state: State, cell: jax.Array, wants: jax.Array) -> jax.Array:
+    """What each player places, (A,) int32: 0 nothing, or 1 + its place in _THINGS.
+
+    The first thing wanted on a cell is placed there, and bars the others: none of tables, furnaces
+    and stones is ground for anything else.
+    """
+    agents = wants.shape[0]
+    thing = (wants * np.arange(1, len(_THINGS) + 1)).sum(-1)  # (A,), each wants one at most
+    # of torches and saplings, one a cell, the first player's comes before the others'
+    turn = thing * agents + jnp.where(thing > _TORCH, np.arange(agents), 0)
+    bars = same_cell(cell) & (thing > 0)[None, :] & (turn[None, :] < turn[:, None])
+    placed = jnp.where(bars.any(-1), 0, thing)
+    sapling = placed == 1 + _SAPLING
+    # the n-th sapling needs n free slots
+    return jnp.where(sapling & (_rank(sapling) >= (~state.plants.growing).sum()), 0, placed)
+
+
+def _laid(cell: jax.Array, placed: jax.Array) -> jax.Array:
+    """What was placed (A,) on each player's cell by anyone.
+
+    A player at the rim who looks off the map writes back what it read across the map (-1 wraps),
+    before torches and saplings are placed but after the rest.
+    """
+    across = same_cell(cell % np.array(MAP_SIZE))
+    there = jnp.where(placed > _TORCH, across, same_cell(cell))
+    return (there * placed).max(-1)
 
 
 def _rank(mask: jax.Array) -> jax.Array:
