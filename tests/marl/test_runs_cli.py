@@ -1,11 +1,13 @@
 """The two commands as a user calls them."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 TINY = (
@@ -16,10 +18,10 @@ TINY = (
 )  # fmt: skip
 
 
-def call(script, *options, cwd):
+def call(script, *options, cwd, env=None):
     return subprocess.run(
         [sys.executable, str(SCRIPTS / script), *options],
-        cwd=cwd, capture_output=True, text=True, timeout=900,
+        cwd=cwd, capture_output=True, text=True, timeout=900, env=env,
     )  # fmt: skip
 
 
@@ -28,6 +30,8 @@ def test_help_teaches(tmp_path):
     for part in ("experiment=published_ippo", "Examples", "num_envs: 64", "Exit status"):
         assert part in text
     assert "max_steps: 10000" in call("evaluate.py", "--help", cwd=tmp_path).stdout
+    drawing = call("render.py", "--help", cwd=tmp_path)
+    assert drawing.returncode == 0 and "out: world.gif" in drawing.stdout
     assert not list(tmp_path.iterdir())
 
 
@@ -39,11 +43,12 @@ def test_help_teaches(tmp_path):
         ("train.py", "learner.lrr=1", ["learner.lrr"]),
         ("train.py", "seed=0,1", ["seed=0,1"]),
         ("evaluate.py", "policy=nowhere", ["policy=nowhere", "card.json"]),
+        ("render.py", "agent=3", ["agent=3", "between 0 and 2"]),
     ],
 )
 def test_bad_options_are_named_and_nothing_is_written(tmp_path, script, option, words):
     result = call(script, option, cwd=tmp_path)
-    assert result.returncode in (1, 2)
+    assert result.returncode == 2, result.stderr
     assert all(word in result.stderr for word in words), result.stderr
     assert "Traceback" not in result.stderr
     assert not list(tmp_path.iterdir())
@@ -79,3 +84,15 @@ def test_train_resume_and_evaluate(tmp_path):
         assert results[name]["worlds"] == report["results"][name]["worlds"]
     wrong = call("evaluate.py", f"policy={folder}/policy", "env.difficulty=easy", cwd=tmp_path)
     assert wrong.returncode == 2 and "transfer=true" in wrong.stderr
+
+
+@pytest.mark.slow
+def test_pictures_need_no_display(tmp_path):
+    environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    done = call(
+        "render.py", "difficulty=none", "out=new/film.gif", "steps=2", "agent=2",
+        cwd=tmp_path, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with Image.open(tmp_path / "new" / "film.gif") as film:
+        assert film.n_frames in (2, 3)  # equal pictures are joined

@@ -12,7 +12,7 @@ from marl.config import ConfigError, make_train_config
 from marl.evaluation.command import DEFAULT_WORLD
 from marl.learners.on_policy import PPOConfig
 from marl.networks import factory
-from marl.play_config import make_evaluate_config
+from marl.play_config import make_evaluate_config, make_render_config
 
 CONF = Path(__file__).parents[2] / "conf"
 
@@ -216,3 +216,21 @@ def test_evaluate_options():
         make_evaluate_config(composed("policy=random", "episodes=0", name="evaluate"))
     with pytest.raises(ConfigError, match="unknown option env.players=3"):
         make_evaluate_config(composed("policy=random", "+env.players=3", name="evaluate"))
+
+
+REFUSED_PICTURES = {
+    "steps=x": ["steps='x'", "whole number"],
+    "agent=9": ["agent=9", "between 0 and 7"],
+    "rows=0": ["rows=0", "between 1 and 48"],
+    "out=world.mp4": ["out='world.mp4'", ".gif"],
+    "+speed=2": ["unknown option speed=2"],
+}
+
+
+@pytest.mark.parametrize("override", REFUSED_PICTURES)
+def test_pictures_that_cannot_be_drawn(override):
+    with pytest.raises(ConfigError) as error:
+        make_render_config(composed(override, name="render"))
+    for part in REFUSED_PICTURES[override]:
+        assert part in str(error.value)
+    assert make_render_config(composed(name="render")).agent is None
