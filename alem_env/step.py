@@ -61,8 +61,8 @@ def step(
     health_after_interaction = state.players.health
     state = placing.place(luck, state, actions, params, static)
     state = construction.construct(state, actions, params, static)
-    state = projectiles.shoot_arrows(state, actions, static)
-    state = magic.cast_spell(state, actions)
+    state = projectiles.shoot(state, actions)
+    state = magic.heal(state, actions)
     state = magic.drink_potion(state, actions)
     state = magic.read_book(state, actions)
     state = magic.enchant(luck, state, actions, params, static)

@@ -11,18 +11,15 @@ from alem_env.core.enums import (
     Action,
     Block,
     Enchantment,
-    ProjectileKind,
     Specialization,
 )
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import State
-from alem_env.core.tables import DIRECTIONS, NUM_ARMOUR_SLOTS, NUM_POTIONS
-from alem_env.rules import projectiles
+from alem_env.core.tables import NUM_ARMOUR_SLOTS, NUM_POTIONS
 from alem_env.rules.chance import Chance
 from alem_env.rules.common import at, award, facing, is_role, max_health
 from alem_env.rules.specialization import gate
 
-FIREBALL_MANA = 2
 HEALING_MANA = 6
 HEALING = 2
 ENCHANTING_MANA = 9
@@ -33,33 +30,17 @@ POTION_EFFECT = np.array(
 )
 
 
-def cast_spell(state: State, actions: jax.Array) -> State:
-    """Warriors and miners throw fireballs; foragers heal everyone alive."""
+def heal(state: State, actions: jax.Array) -> State:
+    """Foragers' spell heals everyone alive. That of fighters is among `projectiles.shoot`."""
     players = state.players
-    casts = (actions == Action.CAST_SPELL) & players.learned_spell
-    fights = is_role(players, Specialization.WARRIOR) | is_role(players, Specialization.MINER)
-    throws = casts & fights & (players.mana >= FIREBALL_MANA)
-    heals = casts & is_role(players, Specialization.FORAGER) & (players.mana >= HEALING_MANA)
-
-    fireballs, throws = projectiles.spawn(
-        state.floor.player_projectiles,
-        throws,
-        players.position,
-        jnp.asarray(DIRECTIONS)[players.direction],
-        jnp.arange(actions.shape[0]),
-        int(ProjectileKind.FIREBALL),
-    )
-
+    heals = (actions == Action.CAST_SPELL) & players.learned_spell
+    heals &= is_role(players, Specialization.FORAGER) & (players.mana >= HEALING_MANA)
     health, highest = players.health, max_health(players)
     for healer in range(actions.shape[0]):  # one by one: rounding and the cap depend on the order
         health = jnp.minimum(health + players.alive * (HEALING * heals[healer]), highest)
     return state.replace(
-        floor=state.floor.replace(player_projectiles=fireballs),
-        players=players.replace(
-            health=health,
-            mana=players.mana - FIREBALL_MANA * throws - HEALING_MANA * heals,
-        ),
-        achievements=award(state.achievements, {Achievement.CAST_SPELL: throws | heals}),
+        players=players.replace(health=health, mana=players.mana - HEALING_MANA * heals),
+        achievements=award(state.achievements, {Achievement.CAST_SPELL: heals}),
     )
 
 

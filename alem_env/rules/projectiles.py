@@ -8,8 +8,8 @@ import numpy as np
 from jax import lax
 
 from alem_env.core.batch import when_any
-from alem_env.core.enums import Achievement, Action, Block, MobClass, ProjectileKind
-from alem_env.core.params import EnvParams, StaticParams
+from alem_env.core.enums import Achievement, Action, Block, MobClass, ProjectileKind, Specialization
+from alem_env.core.params import EnvParams
 from alem_env.core.state import NUM_ACHIEVEMENTS, Players, Projectiles, State
 from alem_env.core.tables import (
     DIRECTIONS,
@@ -20,15 +20,19 @@ from alem_env.core.tables import (
 )
 from alem_env.rules import combat
 from alem_env.rules.common import (
+    NO_ACHIEVEMENT,
     at,
-    award,
+    award_each,
     in_bounds,
     is_fighting_boss,
+    is_role,
     is_solid,
     put,
     same_cell,
 )
 from alem_env.rules.herd import Herd
+
+FIREBALL_MANA = 2
 
 
 def spawn(
@@ -55,41 +59,54 @@ def spawn(
     slots = projectiles.active.shape[0]
     idle = ~projectiles.active
     idle_before = (np.tri(slots, k=-1, dtype=bool) & idle).sum(axis=1)
-    shots = jnp.cumsum(where.astype(jnp.int32))  # up to and with each shooter
-    shooter = (shots[None, :] <= idle_before[:, None]).sum(axis=1)  # the one for each idle slot
-    taken = idle & (idle_before < shots[-1])
+    shots_before = (np.tri(where.shape[0], k=-1, dtype=bool) & where).sum(axis=1)
+    takes = idle[:, None] & where & (idle_before[:, None] == shots_before)  # (n, m)
+    taken = takes.any(axis=1)
 
     kind = jnp.broadcast_to(jnp.asarray(kind, jnp.int32), where.shape)
-    fields = dict(position=position, direction=direction, owner=owner, kind=kind)
-    for name, new in fields.items():
-        mask = taken if new.ndim == 1 else taken[:, None]
-        fields[name] = jnp.where(mask, new[shooter], getattr(projectiles, name))
-    shot = where & (shots <= idle.sum())
-    return projectiles.replace(active=projectiles.active | taken, **fields), shot
+    owner = jnp.asarray(owner, jnp.int32)
+    new = jnp.concatenate([position, direction, owner[:, None], kind[:, None]], axis=1)  # (m, 6)
+    new = (takes[:, :, None] * new).sum(axis=1)
+    filled = projectiles.replace(
+        position=jnp.where(taken[:, None], new[:, :2], projectiles.position),
+        direction=jnp.where(taken[:, None], new[:, 2:4], projectiles.direction),
+        owner=jnp.where(taken, new[:, 4], projectiles.owner),
+        kind=jnp.where(taken, new[:, 5], projectiles.kind),
+        active=projectiles.active | taken,
+    )
+    return filled, takes.any(axis=0)
 
 
-def shoot_arrows(state: State, actions: jax.Array, static: StaticParams) -> State:
-    """Players with a bow and an arrow shoot where they look.
+def shoot(state: State, actions: jax.Array) -> State:
+    """Players shoot where they look: arrows, then the fireballs of fighters who cast their spell.
 
     Args:
         state: the world.
         actions: (A,) int32.
-        static: number of agents.
     """
     players, inventory = state.players, state.inventory
-    wants = (actions == Action.SHOOT_ARROW) & (inventory.bow >= 1) & (inventory.arrows >= 1)
+    agents = np.arange(actions.shape[0])
+    arrow = (actions == Action.SHOOT_ARROW) & (inventory.bow >= 1) & (inventory.arrows >= 1)
+    fireball = (actions == Action.CAST_SPELL) & players.learned_spell
+    fireball &= is_role(players, Specialization.WARRIOR) | is_role(players, Specialization.MINER)
+    fireball &= players.mana >= FIREBALL_MANA
     shots, shot = spawn(
         state.floor.player_projectiles,
-        wants,
-        players.position,
-        jnp.asarray(DIRECTIONS)[players.direction],
-        jnp.arange(static.num_agents, dtype=jnp.int32),
-        int(ProjectileKind.ARROW2),
+        jnp.concatenate([arrow, fireball]),
+        jnp.tile(players.position, (2, 1)),
+        jnp.tile(jnp.asarray(DIRECTIONS)[players.direction], (2, 1)),
+        np.tile(agents, 2),
+        np.repeat([ProjectileKind.ARROW2, ProjectileKind.FIREBALL], len(agents)),
     )
+    arrow, fireball = jnp.split(shot, 2)
+    earned = jnp.where(fireball, int(Achievement.CAST_SPELL), NO_ACHIEVEMENT)
     return state.replace(
         floor=state.floor.replace(player_projectiles=shots),
-        inventory=inventory.replace(arrows=inventory.arrows - shot),
-        achievements=award(state.achievements, {Achievement.FIRE_BOW: shot}),
+        players=players.replace(mana=players.mana - FIREBALL_MANA * fireball),
+        inventory=inventory.replace(arrows=inventory.arrows - arrow),
+        achievements=award_each(
+            state.achievements, jnp.where(arrow, int(Achievement.FIRE_BOW), earned)
+        ),
     )
 
 

@@ -7,13 +7,13 @@ from worlds import chance_of, edit, plain_state, run_rule, with_blocks
 
 from alem_env.core.enums import Achievement, Action, Block, Enchantment, ProjectileKind
 from alem_env.core.params import StaticParams, make_params
-from alem_env.rules import magic
+from alem_env.rules import magic, projectiles
 
 STATIC = StaticParams(num_agents=3)
 WARRIOR, FORAGER, MINER = range(3)
 PARAMS = make_params(non_specialist_efficiency=0.0)
 KEY = jnp.array([1, 2], jnp.uint32)
-cast = run_rule(magic.cast_spell)
+cast = run_rule(lambda s, a: magic.heal(projectiles.shoot(s, a), a))
 drink = run_rule(magic.drink_potion)
 read = run_rule(magic.read_book)
 enchant = run_rule(

@@ -10,7 +10,7 @@ from alem_env.rules.herd import gather, release, slot_classes
 from alem_env.rules.projectiles import (
     fly_mob_projectiles,
     fly_player_projectiles,
-    shoot_arrows,
+    shoot,
     shot_damage,
     spawn,
 )
@@ -62,7 +62,7 @@ def test_shooters_fill_idle_slots_in_order():
 
 
 def test_shooting_needs_a_bow_and_an_arrow():
-    rule = run_rule(lambda s, a: shoot_arrows(s, a, STATIC))
+    rule = run_rule(shoot)
     state = edit(plain_state(STATIC), inventory__bow=[1, 1, 0], inventory__arrows=[2, 0, 5])
     after = rule(state, jnp.full(3, int(Action.SHOOT_ARROW), jnp.int32))
     assert after.inventory.arrows.tolist() == [1, 0, 5]
