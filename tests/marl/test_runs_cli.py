@@ -54,6 +54,12 @@ def test_bad_options_are_named_and_nothing_is_written(tmp_path, script, option, 
     assert not list(tmp_path.iterdir())
 
 
+def test_a_failing_job_does_not_end_a_sweep(tmp_path):
+    result = call("train.py", "-m", "num_envs=0,-1", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "num_envs=0 " in result.stderr and "num_envs=-1 " in result.stderr
+
+
 @pytest.mark.slow
 def test_train_resume_and_evaluate(tmp_path):
     folder = "my runs/x"

@@ -87,8 +87,8 @@ def run(folder, config, parts=None, stop=None):
     return train(config, parts or assembly(), prepare(folder), stop or StopRequest())
 
 
-def newest_state(folder):
-    template = jax.eval_shape(ToyLearner().init, jax.random.key(0))
+def newest_state(folder, size=3):
+    template = jax.eval_shape(ToyLearner(size=size).init, jax.random.key(0))
     checkpoints = Checkpoints(folder / "checkpoints", keep=2, versions={"rules": "0.2.1"})
     update, state, _ = checkpoints.restore_newest(template)
     checkpoints.close()
@@ -99,7 +99,10 @@ def assert_same_end(folder, other):
     """Newest checkpoints are equal bit for bit, keys included."""
     (update, state), (other_update, other_state) = newest_state(folder), newest_state(other)
     assert update == other_update
+    assert_equal_states(state, other_state)
 
+
+def assert_equal_states(state, other_state):
     def compare(a, b):
         assert a.dtype == b.dtype
         if jnp.issubdtype(a.dtype, jax.dtypes.prng_key):
@@ -301,17 +304,26 @@ def test_signals_save_and_say_so(tmp_path, number):
 
 
 @pytest.mark.slow
-def test_killed_while_saving_resumes_from_the_newest_whole_checkpoint(tmp_path):
+def test_killed_while_saving_ends_as_if_it_had_not_been(tmp_path):
+    """Killed at moments of no choice until it comes to its end."""
     rng = np.random.default_rng(0)
-    reached = 0
-    for _ in range(8):
-        process = start_toy(tmp_path, 1_000_000)
-        wait_for_update(tmp_path, reached + 3)
-        time.sleep(float(rng.uniform(0, 0.3)))
+    updates, reached = 60, 0
+    for _ in range(3):
+        process = start_toy(tmp_path / "killed", updates)
+        wait_for_update(tmp_path / "killed", min(updates - 10, reached + 8))
+        time.sleep(float(rng.uniform(0, 0.05)))
         process.kill()
         process.wait()
-        whole = [int(p.name) for p in (tmp_path / "checkpoints").glob("[0-9]*")]
-        last = read_records(tmp_path)[-1]["update"]
-        assert max(whole) >= last - 2  # one save is under way, one may be waiting for it
-        assert max(whole) > reached
-        reached = max(whole)
+        last = read_records(tmp_path / "killed")[-1]["update"]
+        saved = max(int(p.name) for p in (tmp_path / "killed" / "checkpoints").glob("[0-9]*"))
+        assert saved >= last - 2  # one save is under way, one may be waiting for it
+        reached = saved
+    for name in ("killed", "whole"):
+        assert start_toy(tmp_path / name, updates).wait(120) == 0
+    states = [newest_state(tmp_path / name, size=20_000) for name in ("killed", "whole")]
+    assert [update for update, _ in states] == [updates, updates]
+    assert_equal_states(*(state for _, state in states))
+    records = [read_records(tmp_path / name) for name in ("killed", "whole")]
+    assert [r["loss/total"] for r in records[0]] == [r["loss/total"] for r in records[1]]
+    kernel = states[0][1].params["layer"]["kernel"]
+    np.testing.assert_array_equal(np.load(tmp_path / "killed" / "policy" / "kernel.npy"), kernel)
