@@ -59,8 +59,8 @@ class EnvConfig:
         object.__setattr__(self, "difficulty", _canonical(self.difficulty))
 
     @property
-    def preset(self) -> str | None:
-        """The preset that is a program of its own, or None."""
+    def program(self) -> str | None:
+        """`preset` of `alem_env.make`: the game without coordination is a program of its own."""
         return "none" if self.difficulty == "none" else None
 
     @property

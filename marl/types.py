@@ -13,6 +13,7 @@ from flax import struct
 
 PyTree = Any
 # Scalars by name, plus "episodes": sums over the episodes that finished (see `Batch.episodes`).
+# `marl.learners.on_policy.update` lists those of on-policy learners.
 Metrics = dict[str, Any]
 
 

@@ -16,7 +16,7 @@ def make_environment(config: EnvConfig) -> alem_env.Environment:
         num_agents=config.num_agents,
         num_comm_channels=config.num_comm_channels,
         rules_version=config.rules_version,
-        preset=config.preset,
+        preset=config.program,
     )
 
 

@@ -91,15 +91,6 @@ class PPOConfig:
         return sequences // self.num_minibatches
 
 
-# Metrics of an update (all float32 scalars unless stated):
-#   loss/total loss/policy loss/value loss/entropy  means over the update's minibatches
-#   ppo/approx_kl ppo/clip_fraction ppo/grad_norm   means over the update's minibatches
-#   ppo/lr value/mean value/explained_variance reward/mean (an agent, a step) active_fraction
-#   finite  bool: False means that nothing was learnt and parameters are those of before
-#   episodes  dict of sums over episodes that ended in the rollout: "count", and every key of
-#             info["episode"] (length, team_return, base, coord, total, achievements (A, 93)...)
-
-
 class Sequences(NamedTuple):
     """What the loss reads, one sequence for each agent of each environment: N = E * A."""
 
@@ -160,8 +151,24 @@ def collect(
 def update(
     policy: Policy, config: PPOConfig, state: TrainState, batch: Batch
 ) -> tuple[TrainState, Metrics]:
-    """Improves the team on a rollout. If anything on the way was not finite, parameters and
-    optimiser stay as they were, and the metric `finite` says so."""
+    """Improves the team on a rollout.
+
+    Args:
+        policy: how parameters act.
+        config: hyper-parameters.
+        state: as `collect` left it.
+        batch: (T, E, A, ...), what `collect` returned with it.
+
+    Returns:
+        The state after the update, and metrics, float32 scalars unless stated:
+            loss/total loss/policy loss/value loss/entropy: means over the update's minibatches;
+            ppo/approx_kl ppo/clip_fraction ppo/grad_norm: likewise;
+            ppo/lr value/mean value/explained_variance reward/mean (an agent, a step)
+            active_fraction;
+            finite: bool; False: something on the way was not finite, nothing was learnt, and
+            parameters and optimiser are those of before;
+            episodes: sums over the episodes that ended in the rollout, `Batch.episodes`.
+    """
     sequences, carry = make_sequences(config, batch)
     key, key_order = jax.random.split(state.key)
     order = minibatch_order(config, key_order, sequences.reset.shape[1])
@@ -192,7 +199,11 @@ def update(
 
 
 def make_sequences(config: PPOConfig, batch: Batch) -> tuple[Sequences, PyTree]:
-    """Advantages and targets, and everything laid out a sequence at a time, with its carry."""
+    """Advantages and targets, and everything laid out a sequence at a time.
+
+    Returns:
+        `Sequences` (T, N, ...) with N = E * A, and the recurrent state (N, ...) they start with.
+    """
     t = batch.transition
     # Without bootstrapping, a time limit is an end like any other.
     terminated = t.terminated if config.bootstrap_truncated else t.terminated | t.truncated
@@ -249,7 +260,18 @@ def _minibatch_step(policy, config, lr, sequences, carry, learner, chosen):
 def loss(
     policy: Policy, config: PPOConfig, params: PyTree, sequences: Sequences, carry: PyTree
 ) -> tuple[jax.Array, Metrics]:
-    """The PPO loss of a minibatch, and what it is made of."""
+    """The PPO loss of a minibatch.
+
+    Args:
+        policy: how parameters act.
+        config: hyper-parameters.
+        params: to take the gradient of.
+        sequences: (T, n, ...), the minibatch.
+        carry: (n, ...), recurrent state before the first step.
+
+    Returns:
+        The loss, and what it is made of: float32 scalars by the names that `update` lists.
+    """
     s = sequences
     _, logits, value = policy.unroll(params, carry, s.observation, s.reset)
     legal = s.observation.legal

@@ -69,7 +69,7 @@ def test_one_difficulty_has_one_name(level):
     world = dataclasses.replace(DEFAULT_WORLD, difficulty=level)
     assert world == DEFAULT_WORLD and world.label == "hard"
     assert dataclasses.replace(world, difficulty="0.45").label == "0.45"
-    assert dataclasses.replace(world, difficulty="None").preset == "none"
+    assert dataclasses.replace(world, difficulty="None").program == "none"
 
 
 def test_policies_are_judged_by_the_difficulty_s_own_efficiency():
