@@ -6,6 +6,7 @@ another finishes for free. Nothing is drawn. Shapes: A agents, S sites.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import struct
 
 from alem_env.core.batch import when_any
@@ -14,18 +15,33 @@ from alem_env.core.params import StaticParams
 from alem_env.core.state import State
 from alem_env.core.tables import BEACON_LIGHT, BUILDING_BLOCK, BUILDING_COST
 from alem_env.rules import handover, light
-from alem_env.rules.common import at, award, facing, in_bounds, put, same_cell
+from alem_env.rules.common import (
+    NO_ACHIEVEMENT,
+    PRICED_GOODS,
+    at,
+    award_each,
+    count_events,
+    facing,
+    in_bounds,
+    put,
+    same_cell,
+)
 
 _BUILDING_OF_ACTION = {
     Action.BUILD_SHELTER: Building.SHELTER,
     Action.BUILD_FORGE: Building.FORGE,
     Action.BUILD_BEACON: Building.BEACON,
 }
-_ACHIEVEMENT = {
-    Building.SHELTER: Achievement.COORD_BUILD_SHELTER,
-    Building.FORGE: Achievement.COORD_BUILD_FORGE,
-    Building.BEACON: Achievement.COORD_BUILD_BEACON,
-}
+# of no building and of each
+_ACHIEVEMENT = np.array(
+    [
+        NO_ACHIEVEMENT, Achievement.COORD_BUILD_SHELTER, Achievement.COORD_BUILD_FORGE,
+        Achievement.COORD_BUILD_BEACON,
+    ],
+    np.int32,
+)  # fmt: skip
+# after nothing, a beginning, and each building
+_RESULT_BLOCK = np.array([0, Block.CONSTRUCTION_IN_PROGRESS, *BUILDING_BLOCK[1:]], np.int32)
 
 
 @struct.dataclass
@@ -137,13 +153,12 @@ def _can_pay(inventory, building: jax.Array) -> jax.Array:
 def _change_map(state: State, work: _Work, built: jax.Array) -> State:
     floor = state.floor
     # of different buildings on one cell in one step, the one with the highest code stands
-    stands = (work.same * built[None, :]).max(axis=1)
-    begun = (work.same & work.begins[None, :]).any(axis=1)
-    block = at(floor.block, work.cell)
-    block = jnp.where(begun, int(Block.CONSTRUCTION_IN_PROGRESS), block)
-    block = jnp.where(stands > 0, jnp.asarray(BUILDING_BLOCK)[stands], block)
-    requirement = jnp.where(stands > 0, 0, work.requirement)
-    soft = at(floor.soft, work.cell) & ~(stands > 0)
+    result = jnp.where(built > 0, 1 + built, work.begins)
+    result = (work.same * result[None, :]).max(axis=1)
+    stands = result > 1
+    block = jnp.where(result > 0, jnp.asarray(_RESULT_BLOCK)[result], at(floor.block, work.cell))
+    requirement = jnp.where(stands, 0, work.requirement)
+    soft = at(floor.soft, work.cell) & ~stands
 
     sites = floor.sites.built
     slots = jnp.arange(sites.shape[0])
@@ -163,14 +178,11 @@ def _change_map(state: State, work: _Work, built: jax.Array) -> State:
 
 
 def _pay(state: State, work: _Work) -> State:
-    price = jnp.asarray(BUILDING_COST)[work.building] * work.pays[:, None]
+    price = jnp.asarray(BUILDING_COST)[jnp.where(work.pays, work.building, int(Building.NONE))]
     inventory = state.inventory
     return state.replace(
         inventory=inventory.replace(
-            wood=inventory.wood - price[:, 0],
-            stone=inventory.stone - price[:, 1],
-            iron=inventory.iron - price[:, 2],
-            coal=inventory.coal - price[:, 3],
+            **{good: getattr(inventory, good) - price[:, k] for k, good in enumerate(PRICED_GOODS)}
         )
     )
 
@@ -192,8 +204,9 @@ def _hand_over(state: State, work: _Work) -> State:
     counters = state.counters
     return state.replace(
         handovers=handovers,
-        achievements=award(
-            state.achievements, {Achievement.HANDOVER_COMPLETE: work.completes | helped}
+        achievements=award_each(
+            state.achievements,
+            jnp.where(work.completes | helped, int(Achievement.HANDOVER_COMPLETE), NO_ACHIEVEMENT),
         ),
         counters=counters.replace(
             handover_successes=counters.handover_successes + completed,
@@ -206,21 +219,18 @@ def _hand_over(state: State, work: _Work) -> State:
 
 def _reward(state: State, work: _Work, built: jax.Array) -> State:
     coordinated = (work.together & work.enough) | work.completes
-    counters = state.counters
+    honoured = jnp.where(coordinated, work.building, int(Building.NONE))
     return state.replace(
-        achievements=award(
-            state.achievements,
-            {
-                achievement: coordinated & (work.building == building)
-                for building, achievement in _ACHIEVEMENT.items()
-            },
-        ),
-        counters=counters.replace(
-            construction_attempts=counters.construction_attempts + work.joins.any(),
-            construction_successes=counters.construction_successes + work.together.any(),
-            construction_unfunded=counters.construction_unfunded + work.unfunded.any(),
-            shelters_built=counters.shelters_built + (built == Building.SHELTER).any(),
-            forges_built=counters.forges_built + (built == Building.FORGE).any(),
-            beacons_built=counters.beacons_built + (built == Building.BEACON).any(),
+        achievements=award_each(state.achievements, jnp.asarray(_ACHIEVEMENT)[honoured]),
+        counters=count_events(
+            state.counters,
+            dict(
+                construction_attempts=work.joins,
+                construction_successes=work.together,
+                construction_unfunded=work.unfunded,
+                shelters_built=built == Building.SHELTER,
+                forges_built=built == Building.FORGE,
+                beacons_built=built == Building.BEACON,
+            ),
         ),
     )

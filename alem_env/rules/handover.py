@@ -5,6 +5,7 @@ Mined blocks and construction sites share one table, `State.handovers`. A agents
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from alem_env.core.batch import when_any
 from alem_env.core.enums import Block, Building
@@ -86,32 +87,30 @@ def update(
     Returns:
         The table, and the number of rows filled.
     """
-    agents = jnp.arange(position.shape[0])
-    rows = jnp.arange(handovers.active.shape[0])
+    agents = np.arange(position.shape[0], dtype=np.int32)
+    rows = np.arange(handovers.active.shape[0])
     freed = (completing[:, None] & (row[:, None] == rows)).any(axis=0)
-    table = _clear(handovers, freed)
+    used = handovers.active & ~freed
 
     same_cell = (position[:, None] == position[None]).all(-1)
-    here = (table.position == position[:, None, :]).all(-1) & table.active  # (A, H)
+    here = (handovers.position == position[:, None, :]).all(-1) & used  # (A, H)
     wants = beginning & ~here.any(axis=1)
     wants &= ~_any_earlier(same_cell & wants[None, :])
-    turn = _num_earlier(wants)
-    place = jnp.cumsum(~table.active) - 1  # rank of each free row
-    takes = wants[:, None] & ~table.active & (place == turn[:, None])  # (A, H)
+    free_before = (~used & (rows < rows[:, None])).sum(axis=1)  # (H,)
+    takes = wants[:, None] & ~used & (free_before == _num_earlier(wants)[:, None])  # (A, H)
 
-    def fill(old, new):
-        return jnp.where(takes.any(axis=0), (takes * new[:, None]).sum(axis=0), old)
+    # all columns at once: active, position, deadline, initiator, building
+    old = _columns(handovers) * ~freed[:, None]
+    new = _columns(Handovers(jnp.ones_like(wants), position, deadline, agents, building))
+    new = (takes[:, :, None] * new[:, None, :]).sum(axis=0)  # (H, 6)
+    table = jnp.where(new[:, :1] > 0, new, old)
+    handovers = Handovers(table[:, 0] > 0, table[:, 1:3], *(table[:, k] for k in (3, 4, 5)))
+    return handovers, takes.sum(dtype=jnp.int32)
 
-    table = Handovers(
-        active=table.active | takes.any(axis=0),
-        position=jnp.stack(
-            [fill(table.position[:, axis], position[:, axis]) for axis in (0, 1)], axis=1
-        ),
-        deadline=fill(table.deadline, deadline),
-        initiator=fill(table.initiator, agents.astype(jnp.int32)),
-        building=fill(table.building, building),
-    )
-    return table, takes.sum(dtype=jnp.int32)
+
+def _columns(table: Handovers) -> jax.Array:
+    columns = [table.active, *table.position.T, table.deadline, table.initiator, table.building]
+    return jnp.stack([jnp.asarray(column, jnp.int32) for column in columns], axis=1)
 
 
 def hand_over_block(

@@ -17,12 +17,19 @@ from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import State
 from alem_env.core.tables import NUM_ARMOUR_SLOTS, NUM_POTIONS
 from alem_env.rules.chance import Chance
-from alem_env.rules.common import at, award, facing, is_role, max_health
+from alem_env.rules.common import NO_ACHIEVEMENT, at, award, award_each, facing, is_role, max_health
 from alem_env.rules.specialization import gate
 
 HEALING_MANA = 6
 HEALING = 2
 ENCHANTING_MANA = 9
+
+_ENCHANTING = np.array([Action.ENCHANT_SWORD, Action.ENCHANT_BOW, Action.ENCHANT_ARMOUR])
+# of no piece and of each of these
+_ENCHANTING_EARNS = np.array(
+    [NO_ACHIEVEMENT, Achievement.ENCHANT_SWORD, NO_ACHIEVEMENT, Achievement.ENCHANT_ARMOUR],
+    np.int32,
+)
 
 # effect of a potion -> change of (health, mana, energy)
 POTION_EFFECT = np.array(
@@ -88,19 +95,23 @@ def enchant(
     is_ice = table == np.uint8(Block.ENCHANTMENT_TABLE_ICE)
     gems = jnp.where(is_fire, inventory.ruby, inventory.sapphire)
     can = (players.mana >= ENCHANTING_MANA) & (is_fire | is_ice) & (gems >= 1)
-    bow = can & is_warrior & (actions == Action.ENCHANT_BOW) & (inventory.bow > 0)
-    sword = can & is_warrior & (actions == Action.ENCHANT_SWORD) & (inventory.sword > 0)
-    armour = can & (actions == Action.ENCHANT_ARMOUR) & (inventory.armour.sum(-1) > 0)
-    does = bow | sword | armour
+    has_armour = (inventory.armour > 0).any(-1)
+    has = jnp.stack(
+        [is_warrior & (inventory.sword > 0), is_warrior & (inventory.bow > 0), has_armour], axis=-1
+    )
+    # (A, 3), a player wants one piece at most
+    does = (actions[:, None] == _ENCHANTING) & has & can[:, None]
+    piece = (does * np.arange(1, 4)).sum(-1)  # stored: all that follows looks at it
+    sword, bow, armour = (piece == k for k in (1, 2, 3))
     kind = jnp.where(is_fire, int(Enchantment.FIRE), int(Enchantment.ICE))
 
     return state.replace(
         inventory=inventory.replace(
-            ruby=inventory.ruby - (does & is_fire),
-            sapphire=inventory.sapphire - (does & ~is_fire),
+            ruby=inventory.ruby - ((piece > 0) & is_fire),
+            sapphire=inventory.sapphire - ((piece > 0) & ~is_fire),
         ),
         players=players.replace(
-            mana=players.mana - ENCHANTING_MANA * does,
+            mana=players.mana - ENCHANTING_MANA * (piece > 0),
             sword_enchantment=jnp.where(sword, kind, players.sword_enchantment),
             bow_enchantment=jnp.where(bow, kind, players.bow_enchantment),
             armour_enchantment=when_any(
@@ -112,10 +123,7 @@ def enchant(
                 kind,
             ),
         ),
-        achievements=award(
-            state.achievements,
-            {Achievement.ENCHANT_SWORD: sword, Achievement.ENCHANT_ARMOUR: armour},
-        ),
+        achievements=award_each(state.achievements, jnp.asarray(_ENCHANTING_EARNS)[piece]),
     )
 
 
