@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from alem_env import DIFFICULTY_ALPHA, EnvParams, StaticParams, difficulty
 from marl.host.folder import flatten, is_free
-from marl.learners.on_policy import PPOConfig
+from marl.learners.ppo_config import PPOConfig
 from marl.learners.registry import LEARNERS
 from marl.networks.factory import NetworkConfig
 from marl.options import (

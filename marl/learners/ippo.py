@@ -1,6 +1,7 @@
 """IPPO with parameter sharing: every agent acts and learns with one network, alone."""
 
-from marl.learners.on_policy import OnPolicyLearner, PPOConfig, make_learner
+from marl.learners.on_policy import OnPolicyLearner, make_learner
+from marl.learners.ppo_config import PPOConfig
 from marl.networks.factory import NetworkConfig, make_policy
 from marl.tasks import make_task
 from marl.types import PyTree

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from marl.learners import ippo
-from marl.learners.on_policy import PPOConfig
+from marl.learners.ppo_config import PPOConfig
 
 
 class Entry(NamedTuple):

@@ -20,17 +20,10 @@ from marl.host.files import write_atomic, write_json
 from marl.host.folder import RunFolderError, locked, prepare
 from marl.host.progress import make_display
 from marl.host.stopping import StopRequest
+from marl.training.assembly import Assembly, End, Outcome
 from marl.training.checkpoint import CheckpointError
 from marl.training.loggers import LoggerError
-from marl.training.loop import (
-    BEST_POLICY_FOLDER,
-    POLICY_FOLDER,
-    Assembly,
-    End,
-    NonFiniteError,
-    Outcome,
-    train,
-)
+from marl.training.loop import BEST_POLICY_FOLDER, POLICY_FOLDER, NonFiniteError, train
 
 EVALUATION_FILE = "evaluation.json"
 TABLE_FILE = "evaluation.txt"

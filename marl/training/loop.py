@@ -5,29 +5,27 @@ shows progress, evaluates on development worlds, saves, and looks whether it sho
 that touches the state, so a run is the same with and without it, and the same when it is resumed.
 """
 
-import dataclasses
-import enum
 import time
 import uuid
 from pathlib import Path
-from typing import Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from marl.config import TrainConfig
-from marl.evaluation.protocol import DEVELOPMENT_FIRST_SEED, Evaluator, Interrupted
+from marl.evaluation.protocol import DEVELOPMENT_FIRST_SEED, Interrupted
 from marl.host import folder as folders
 from marl.host.progress import Display, make_display
 from marl.host.stopping import StopRequest
+from marl.training.assembly import Assembly, End, Outcome
 from marl.training.checkpoint import Checkpoints, size_of
 from marl.training.counters import Counters
 from marl.training.episodes import add_sums, episode_record
 from marl.training.loggers import METRICS_FILE, Logger, make_logger
 from marl.training.plots import plot_curve
 from marl.training.status import Status
-from marl.types import Learner, PyTree
+from marl.types import PyTree
 
 CHECKPOINTS_FOLDER = "checkpoints"
 POLICY_FOLDER = "policy"
@@ -38,62 +36,6 @@ SECONDS_BETWEEN_PLOTS = 60.0
 
 class NonFiniteError(RuntimeError):
     """Training met numbers that are not finite; the message says where and what was kept."""
-
-
-class End(enum.Enum):
-    """Why a call of `train` returned."""
-
-    FINISHED = "finished"  # the whole run is done
-    SLICE = "slice"  # run.stop_after_updates
-    SIGNAL = "signal"
-
-
-class Exporter(Protocol):
-    """Writes policy bundles."""
-
-    def save(self, folder: Path, params: PyTree, facts: dict) -> None:
-        """Writes a bundle with `facts` of the run, in place of one that is there."""
-        ...
-
-    def update_of(self, folder: Path) -> int | None:
-        """The update whose policy lies there, or None if there is no whole bundle."""
-        ...
-
-
-@dataclasses.dataclass(frozen=True)
-class Assembly:
-    """What a run is made of.
-
-    Attributes:
-        learner: how to learn.
-        exporter: writes policy bundles.
-        evaluator: plays development worlds; None if there are none.
-        versions: what a checkpoint must agree with, such as the rules of the world.
-    """
-
-    learner: Learner
-    exporter: Exporter
-    evaluator: Evaluator | None
-    versions: dict[str, str]
-
-
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """What a call of `train` came to.
-
-    Attributes:
-        end: why it returned.
-        folder: the run's folder.
-        params: the newest parameters.
-        facts: update, env_steps, seconds and the best development score so far.
-        exit_code: for the process.
-    """
-
-    end: End
-    folder: Path
-    params: PyTree
-    facts: dict
-    exit_code: int
 
 
 def train(config: TrainConfig, assembly: Assembly, folder: Path, stop: StopRequest) -> Outcome:

@@ -8,7 +8,7 @@ import jax
 
 import alem_env
 from marl.learners import ippo
-from marl.learners.on_policy import PPOConfig
+from marl.learners.ppo_config import PPOConfig
 from marl.networks import factory
 
 NETWORKS = {"cpu": factory.CPU, "published": factory.PUBLISHED}

@@ -7,7 +7,7 @@ import pytest
 
 from marl import probes
 from marl.learners import ippo
-from marl.learners.on_policy import PPOConfig
+from marl.learners.ppo_config import PPOConfig
 from marl.networks.factory import NetworkConfig
 
 NETWORK = NetworkConfig(16, 32, 16, 16, "tanh")

@@ -13,8 +13,8 @@ from marl.evaluation.protocol import Evaluator
 from marl.export import load_params, read_card, update_card
 from marl.host.exits import Jobs
 from marl.training import command
+from marl.training.assembly import Assembly
 from marl.training.command import BundleExporter
-from marl.training.loop import Assembly
 
 
 class Judge(Evaluator):

@@ -10,7 +10,7 @@ from hydra import compose, initialize_config_dir
 
 from marl.config import ConfigError, make_train_config
 from marl.evaluation.command import DEFAULT_WORLD
-from marl.learners.on_policy import PPOConfig
+from marl.learners.ppo_config import PPOConfig
 from marl.networks import factory
 from marl.play_config import make_evaluate_config, make_render_config
 

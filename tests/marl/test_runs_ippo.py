@@ -9,9 +9,10 @@ from marl.host.folder import prepare
 from marl.host.stopping import StopRequest
 from marl.learners import registry
 from marl.probes import DelayedReward
+from marl.training.assembly import Assembly
 from marl.training.checkpoint import Checkpoints
 from marl.training.command import BundleExporter
-from marl.training.loop import Assembly, train
+from marl.training.loop import train
 
 
 def make(config):

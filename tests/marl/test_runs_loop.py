@@ -19,9 +19,10 @@ from marl.config import make_train_config
 from marl.evaluation.protocol import Evaluator
 from marl.host.folder import RunFolderError, locked, prepare, require_space
 from marl.host.stopping import StopRequest
+from marl.training.assembly import Assembly, End
 from marl.training.checkpoint import CheckpointError, Checkpoints
 from marl.training.loggers import read_records
-from marl.training.loop import Assembly, End, NonFiniteError, train
+from marl.training.loop import NonFiniteError, train
 
 OPTIONS = {
     "name": "toy", "seed": 3, "num_seeds": 1, "num_envs": 2, "num_steps": 5,

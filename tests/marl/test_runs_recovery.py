@@ -18,9 +18,10 @@ from marl.evaluation.protocol import Evaluator, Interrupted
 from marl.host import files, folder
 from marl.host.stopping import StopRequest
 from marl.training import loop
+from marl.training.assembly import End
 from marl.training.checkpoint import Checkpoints
 from marl.training.loggers import JsonLines, read_records
-from marl.training.loop import End, NonFiniteError
+from marl.training.loop import NonFiniteError
 
 
 def changed(config, **groups):

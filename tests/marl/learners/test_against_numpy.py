@@ -5,7 +5,7 @@ import numpy as np
 
 from marl import probes
 from marl.learners import ippo
-from marl.learners.on_policy import PPOConfig
+from marl.learners.ppo_config import PPOConfig
 from marl.networks.factory import NetworkConfig
 
 CONFIG = PPOConfig(

@@ -9,7 +9,7 @@ import pytest
 
 from marl import probes
 from marl.learners import ippo, on_policy, registry
-from marl.learners.on_policy import PPOConfig
+from marl.learners.ppo_config import PPOConfig
 from marl.networks.factory import NetworkConfig
 from marl.ops import masked_categorical
 

@@ -1,0 +1,65 @@
+"""What a run is made of, and what a call of `marl.training.loop.train` comes to."""
+
+import dataclasses
+import enum
+from pathlib import Path
+from typing import Protocol
+
+from marl.evaluation.protocol import Evaluator
+from marl.types import Learner, PyTree
+
+
+class End(enum.Enum):
+    """Why a call of `train` returned."""
+
+    FINISHED = "finished"  # the whole run is done
+    SLICE = "slice"  # run.stop_after_updates
+    SIGNAL = "signal"
+
+
+class Exporter(Protocol):
+    """Writes policy bundles."""
+
+    def save(self, folder: Path, params: PyTree, facts: dict) -> None:
+        """Writes a bundle with `facts` of the run, in place of one that is there."""
+        ...
+
+    def update_of(self, folder: Path) -> int | None:
+        """The update whose policy lies there, or None if there is no whole bundle."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Assembly:
+    """What a run is made of.
+
+    Attributes:
+        learner: how to learn.
+        exporter: writes policy bundles.
+        evaluator: plays development worlds; None if there are none.
+        versions: what a checkpoint must agree with, such as the rules of the world.
+    """
+
+    learner: Learner
+    exporter: Exporter
+    evaluator: Evaluator | None
+    versions: dict[str, str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What a call of `train` came to.
+
+    Attributes:
+        end: why it returned.
+        folder: the run's folder.
+        params: the newest parameters.
+        facts: update, env_steps, seconds and the best development score so far.
+        exit_code: for the process.
+    """
+
+    end: End
+    folder: Path
+    params: PyTree
+    facts: dict
+    exit_code: int
