@@ -19,9 +19,9 @@ from jax import lax
 from alem_env.core.enums import Action, Item, MobCoordination
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import Players, State, light_index
-from alem_env.core.tables import MAP_SIZE, MONSTERS_TO_CLEAR_FLOOR, VIEW_SIZE
+from alem_env.core.tables import MAP_SIZE, VIEW_SIZE
 from alem_env.observe.mask import action_mask
-from alem_env.rules.common import is_boss_vulnerable
+from alem_env.observe.numbers import numbers
 
 VIEW_ROWS, VIEW_COLUMNS = VIEW_SIZE
 NUM_CELLS = VIEW_ROWS * VIEW_COLUMNS
@@ -31,16 +31,6 @@ LIGHT_THRESHOLD = 0.05
 HANDOVER_STEPS_SHOWN = 15
 NUM_REQUESTS = Action.REQUEST_SAPPHIRE - Action.REQUEST_FOOD + 1
 NOWHERE = 127  # a cell that is not in view
-
-# Columns of `Observation.numbers`.
-NUMBERS = (
-    "wood", "stone", "coal", "iron", "diamond", "sapphire", "ruby", "sapling", "torches", "arrows",
-    "books", "pickaxe", "sword", "sword_enchantment", "bow_enchantment", "bow",
-    *(f"potion_{k}" for k in range(6)),
-    "food", "drink", "energy", "mana", "xp", "dexterity", "strength", "intelligence", "direction",
-    *(f"armour_{k}" for k in range(4)), *(f"armour_enchantment_{k}" for k in range(4)),
-    "sleeping", "resting", "learned_spell", "floor", "floor_cleared", "boss_vulnerable",
-)  # fmt: skip
 
 
 @struct.dataclass
@@ -101,7 +91,7 @@ def observe(state: State, params: EnvParams, static: StaticParams) -> Observatio
         handovers=_handover_list(state, codes),
         team=_pack_team(players, codes),
         health=players.health[team_order(static.num_agents)],
-        numbers=_numbers(state),
+        numbers=numbers(state).astype(jnp.int16),
         daylight=jnp.broadcast_to(state.light_level, players.alive.shape),
         legal=action_mask(state, params, static),
     )
@@ -321,30 +311,6 @@ def _pack_team(players: Players, codes: jax.Array) -> jax.Array:
 def _side(place: jax.Array, size: int) -> jax.Array:
     """0 within the view, 1 before it, 2 beyond it."""
     return jnp.where(place < 0, 1, jnp.where(place >= size, 2, 0))
-
-
-def _numbers(state: State) -> jax.Array:
-    """`Observation.numbers`."""
-    players, bag, floor = state.players, state.inventory, state.floor
-    team = dict(
-        floor=state.floor_index,
-        floor_cleared=floor.monsters_killed >= MONSTERS_TO_CLEAR_FLOOR,
-        boss_vulnerable=is_boss_vulnerable(state),
-    )
-    slots = dict(
-        potion=bag.potions, armour=bag.armour, armour_enchantment=players.armour_enchantment
-    )
-    columns = []
-    for name in NUMBERS:
-        stem, _, slot = name.rpartition("_")
-        if name in team:
-            column = jnp.broadcast_to(team[name], players.alive.shape)
-        elif slot.isdigit():
-            column = slots[stem][:, int(slot)]
-        else:
-            column = getattr(bag if hasattr(bag, name) else players, name)
-        columns.append(column.astype(jnp.int32))
-    return jnp.stack(columns, axis=-1).astype(jnp.int16)
 
 
 def _bit(word: jax.Array, bit: int) -> jax.Array:

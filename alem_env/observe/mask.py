@@ -6,21 +6,22 @@ A legal action may still do nothing (a move into a wall); an illegal one never d
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from alem_env.core.enums import Action, Block, Building, Item, Specialization
 from alem_env.core.params import EnvParams, StaticParams
-from alem_env.core.state import Inventory, Players, State
-from alem_env.core.tables import MAX_STACK, MONSTERS_TO_CLEAR_FLOOR, NUM_POTIONS
-from alem_env.rules.common import (
-    at,
-    can_pay,
-    is_near,
-    is_role,
-    max_drink,
-    max_food,
-    neighbour_blocks,
+from alem_env.core.state import State
+from alem_env.core.tables import (
+    BUILDING_COST,
+    MONSTERS_TO_CLEAR_FLOOR,
+    NUM_ARMOUR_SLOTS,
+    NUM_POTIONS,
 )
+from alem_env.observe.numbers import NUMBERS, numbers
+from alem_env.rules.common import PRICED_GOODS, at, is_role, neighbour_blocks
+from alem_env.rules.trading import goods_wanted
 
+_BUILDINGS = (Building.SHELTER, Building.FORGE, Building.BEACON)
 ENCHANTING_MANA = 9
 _BITS = 32  # facts a word
 
@@ -81,17 +82,40 @@ _NEEDS: dict[Action, tuple[str, ...]] = {
     },
 }  # fmt: skip
 
-_REQUESTED = ("wood", "stone", "iron", "coal", "diamond", "ruby", "sapphire")
+# Facts that hold where any of these (column of NUMBERS, at least) does, or where none does.
+_HOLDS: dict[str, tuple[tuple[str, int], ...]] = {
+    "gem": (("ruby", 1), ("sapphire", 1)),
+    "wood": (("wood", 1),), "wood_2": (("wood", 2),), "stone": (("stone", 1),),
+    "iron": (("iron", 1),), "iron_3": (("iron", 3),), "coal": (("coal", 1),),
+    "coal_3": (("coal", 3),), "diamond_2": (("diamond", 2),), "diamond_3": (("diamond", 3),),
+    "sapling": (("sapling", 1),), "torch": (("torches", 1),), "sword": (("sword", 1),),
+    "bow": (("bow", 1),), "arrow": (("arrows", 1),), "spell": (("learned_spell", 1),),
+    "armour": tuple((f"armour_{k}", 1) for k in range(NUM_ARMOUR_SLOTS)),
+    "book": (("books", 1),), "mana": (("mana", ENCHANTING_MANA),), "xp": (("xp", 1),),
+    **{f"potion_{k}": ((f"potion_{k}", 1),) for k in range(NUM_POTIONS)},
+}  # fmt: skip
+_LACKS = {
+    f"{tool}_below_{level}": ((tool, level),)
+    for tool in ("pickaxe", "sword")
+    for level in range(1, 5)
+}
+# blocks that make a place, as bits of _NEAR
+_PLACES = {
+    "table": (Block.CRAFTING_TABLE,), "furnace": (Block.FURNACE,), "forge": (Block.EPIC_FORGE,),
+    "enchanter": (Block.ENCHANTMENT_TABLE_FIRE, Block.ENCHANTMENT_TABLE_ICE),
+    "site": (Block.CONSTRUCTION_SITE,),
+}  # fmt: skip
+_NEAR = np.zeros(len(Block), np.uint8)
+for _bit, _blocks in enumerate(_PLACES.values()):
+    _NEAR[list(_blocks)] = 1 << _bit
 
 
 def action_mask(state: State, params: EnvParams, static: StaticParams) -> jax.Array:
     """Legal actions (A, num_actions) bool, True = allowed. Who cannot act may only wait."""
     players = state.players
-    facts = _facts(state, params, static)
-    low = _pack([facts[name] for name in _FACTS[:_BITS]])
-    high = _pack([facts[name] for name in _FACTS[_BITS:]])
+    words = _numbers_words(numbers(state)) | _words(_facts(state, params, static))
     first_give = len(_FACTS) - _BITS
-    high |= _give_bits(players, state.inventory, first_give)
+    low, high = words[:, 0], words[:, 1] | _give_bits(state, first_give)
 
     needs_low, needs_high = needed_bits(static)
     legal = (low[:, None] & needs_low) == needs_low
@@ -124,83 +148,88 @@ def needed_bits(static: StaticParams) -> tuple[np.ndarray, np.ndarray]:
     return words[0], words[1]
 
 
+def _bits_of(fact: str) -> np.ndarray:
+    """The fact's bit in two words (2,) uint32."""
+    word, bit = divmod(_FACTS.index(fact), _BITS)
+    return (np.arange(2) == word).astype(np.uint32) << np.uint32(bit)
+
+
+def _numbers_words(numbers: jax.Array) -> jax.Array:
+    """Words (A, 2) of the facts in _HOLDS and _LACKS, of `numbers` (A, 45)."""
+    rows = [(f, c, n, False) for f, needs in _HOLDS.items() for c, n in needs]
+    rows += [(f, c, n, True) for f, needs in _LACKS.items() for c, n in needs]
+    facts, columns, least, lacks = zip(*rows, strict=True)
+    held = numbers[:, np.array([NUMBERS.index(column) for column in columns])]
+    holds = (held >= np.array(least)) != np.array(lacks)
+    bits = np.stack([_bits_of(fact) for fact in facts])
+    return _union(jnp.where(holds[:, :, None], bits, np.uint32(0)))
+
+
+def _words(facts: dict[str, jax.Array]) -> jax.Array:
+    """Words (A, 2) of facts (A,) bool."""
+    bits = np.stack([_bits_of(fact) for fact in facts])
+    holds = jnp.stack(list(facts.values()), axis=1)
+    return _union(jnp.where(holds[:, :, None], bits, np.uint32(0)))
+
+
+def _union(words: jax.Array) -> jax.Array:
+    """Words (A, n, ...) or-ed over n."""
+    return lax.reduce(words, np.zeros((), words.dtype), lax.bitwise_or, (1,))
+
+
 def _facts(state: State, params: EnvParams, static: StaticParams) -> dict[str, jax.Array]:
-    """Every fact of `_FACTS` as (A,) bool."""
-    players, bag = state.players, state.inventory
+    """Every other fact of `_FACTS` as (A,) bool."""
+    players = state.players
     around = neighbour_blocks(state.floor, players.position)
+    near = _union(jnp.asarray(_NEAR)[around])
+    is_near = {place: near & (1 << bit) > 0 for bit, place in enumerate(_PLACES)}
     item_here = at(state.floor.item, players.position)
     is_cleared = state.floor.monsters_killed >= MONSTERS_TO_CLEAR_FLOOR
-    table = is_near(around, Block.CRAFTING_TABLE)
     facts = dict(
-        table=table,
-        furnace=is_near(around, Block.FURNACE),
-        enchanter=is_near(around, Block.ENCHANTMENT_TABLE_FIRE, Block.ENCHANTMENT_TABLE_ICE),
+        table=is_near["table"],
+        furnace=is_near["furnace"],
+        enchanter=is_near["enchanter"],
         diamond_bench=jnp.where(
-            params.crafting_coordination_enabled, is_near(around, Block.EPIC_FORGE), table
+            params.crafting_coordination_enabled, is_near["forge"], is_near["table"]
         ),
-        gem=(bag.ruby >= 1) | (bag.sapphire >= 1),
         way_down=(item_here == Item.LADDER_DOWN) & is_cleared,
         way_up=item_here == Item.LADDER_UP,
-        wood=bag.wood >= 1, wood_2=bag.wood >= 2, stone=bag.stone >= 1,
-        iron=bag.iron >= 1, iron_3=bag.iron >= 3, coal=bag.coal >= 1, coal_3=bag.coal >= 3,
-        diamond_2=bag.diamond >= 2, diamond_3=bag.diamond >= 3,
-        sapling=bag.sapling >= 1, torch=bag.torches >= 1,
-        sword=bag.sword > 0, bow=bag.bow > 0, arrow=bag.arrows >= 1,
-        armour=bag.armour.sum(-1) > 0, spell=players.learned_spell, book=bag.books > 0,
-        mana=players.mana >= ENCHANTING_MANA, xp=players.xp >= 1,
-    )  # fmt: skip
-    for level in range(1, 5):
-        facts[f"pickaxe_below_{level}"] = bag.pickaxe < level
-        facts[f"sword_below_{level}"] = bag.sword < level
-    for colour in range(NUM_POTIONS):
-        facts[f"potion_{colour}"] = bag.potions[:, colour] > 0
+    )
     for name, role in (("miner", Specialization.MINER), ("warrior", Specialization.WARRIOR)):
         everyone = jnp.ones_like(players.alive)
         facts[name] = everyone if static.soft_specialization else is_role(players, role)
-    return facts | _building_facts(state, is_near(around, Block.CONSTRUCTION_SITE))
+    buildings = _may_build(state, is_near["site"])
+    return facts | {b.name.lower(): buildings[:, k] for k, b in enumerate(_BUILDINGS)}
 
 
-def _building_facts(state: State, near_site: jax.Array) -> dict[str, jax.Array]:
-    """Which buildings each player may begin (anyone of the team can pay) or finish."""
-    pending, players = state.handovers, state.players
+def _may_build(state: State, near_site: jax.Array) -> jax.Array:
+    """Which of _BUILDINGS each player may begin (anyone of the team can pay) or finish, (A, 3)."""
+    pending, players, bag = state.handovers, state.players, state.inventory
     agents = players.alive.shape[0]
     distance = jnp.abs(pending.position - players.position[:, None]).max(-1)  # (A, H)
     can_finish = (
         (distance == 1)
         & pending.active
         & (pending.deadline > state.timestep)
-        & (pending.initiator != jnp.arange(agents)[:, None])
+        & (pending.initiator != np.arange(agents)[:, None])
     )
-    facts = {}
-    for building in (Building.SHELTER, Building.FORGE, Building.BEACON):
-        funded = can_pay(state.inventory, building).any()
-        finish = (can_finish & (pending.building == building)).any(-1)
-        facts[building.name.lower()] = (near_site & funded) | finish
-    return facts
+    buildings = np.array(_BUILDINGS)
+    finish = (can_finish[:, :, None] & (pending.building[:, None] == buildings)).any(1)
+    held = jnp.stack([getattr(bag, good) for good in PRICED_GOODS], axis=-1)  # (A, 4)
+    funded = (held[:, None] >= BUILDING_COST[buildings]).all(-1).any(0)  # (3,)
+    return (near_site[:, None] & funded) | finish
 
 
-def _give_bits(players: Players, bag: Inventory, first_bit: int) -> jax.Array:
+def _give_bits(state: State, first_bit: int) -> jax.Array:
     """Bits (A,) uint32 of the GIVE slots that would hand something over.
 
     Slot k of giver i is the k-th of the other players.
     """
-    agents = players.alive.shape[0]
-    held = [players.food, players.drink, *(getattr(bag, name) for name in _REQUESTED)]
-    room = [players.food < max_food(players), players.drink < max_drink(players)]
-    room += [count < MAX_STACK for count in held[2:]]
-    asks = (players.request_duration > 0) & players.alive
-    helps = jnp.zeros((agents, agents), bool)  # [giver, receiver]
-    for kind, (count, has_room) in enumerate(zip(held, room, strict=True)):
-        wanted = asks & (players.request_type == Action.REQUEST_FOOD + kind) & has_room
-        helps |= (count > 0)[:, None] & wanted
+    held, wanted = goods_wanted(state)
+    agents = held.shape[0]
     giver, receiver = np.indices((agents, agents))
     slot = receiver - (receiver > giver)
     bit = np.where(giver == receiver, 0, np.uint32(1) << (slot + first_bit).astype(np.uint32))
-    return jnp.where(helps, bit.astype(np.uint32), np.uint32(0)).sum(-1, dtype=jnp.uint32)
-
-
-def _pack(facts: list[jax.Array]) -> jax.Array:
-    word = facts[0].astype(jnp.uint32)
-    for bit, fact in enumerate(facts[1:], start=1):
-        word |= fact.astype(jnp.uint32) << np.uint32(bit)
-    return word
+    helps = (held > 0)[:, None] & wanted  # (giver, receiver, good); one good a receiver
+    bits = jnp.where(helps, bit.astype(np.uint32)[:, :, None], np.uint32(0))
+    return bits.sum((1, 2), dtype=jnp.uint32)

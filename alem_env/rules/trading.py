@@ -7,7 +7,7 @@ import numpy as np
 from alem_env.core.enums import Achievement, Action
 from alem_env.core.state import State
 from alem_env.core.tables import MAX_STACK, REQUEST_STEPS
-from alem_env.rules.common import award, max_drink, max_food
+from alem_env.rules.common import NO_ACHIEVEMENT, award_each, max_food
 
 # in the order of the actions that ask for them, after food and drink
 _MATERIALS = ("wood", "stone", "iron", "coal", "diamond", "ruby", "sapphire")
@@ -27,16 +27,7 @@ def give(state: State, actions: jax.Array) -> State:
     gives = (other >= 0) & (other < actions.shape[0] - 1)
     to = gives[:, None] & (receiver[:, None] == agents)  # (giver, receiver)
 
-    held = jnp.stack(
-        [players.food, players.drink, *(getattr(inventory, name) for name in _MATERIALS)], axis=-1
-    )
-    limit = jnp.stack(
-        [max_food(players), max_drink(players), *[jnp.full_like(agents, MAX_STACK)] * 7], axis=-1
-    )
-    asked = players.request_type[:, None] - Action.REQUEST_FOOD == jnp.arange(_NUM_GOODS)
-    is_asking = (players.request_duration > 0) & players.alive
-    wanted = asked & is_asking[:, None] & (held < limit)  # (A, goods)
-
+    held, wanted = goods_wanted(state)
     gift = to[:, :, None] & wanted[None, :, :] & (held > 0)[:, None, :]  # giver, receiver, good
     given = gift.any(1).astype(jnp.int32)
     received = gift.sum(0)
@@ -53,9 +44,10 @@ def give(state: State, actions: jax.Array) -> State:
             thirst=jnp.where(more_drink, 0.0, players.thirst),
         ),
         inventory=inventory.replace(**dict(zip(_MATERIALS, materials, strict=True))),
-        achievements=award(
+        achievements=award_each(
             state.achievements,
-            {Achievement.COLLECT_FOOD: more_food, Achievement.COLLECT_DRINK: more_drink},
+            jnp.where(more_food, int(Achievement.COLLECT_FOOD), NO_ACHIEVEMENT),
+            jnp.where(more_drink, int(Achievement.COLLECT_DRINK), NO_ACHIEVEMENT),
         ),
         counters=counters.replace(
             trades=counters.trades + given.sum(-1),
@@ -65,6 +57,22 @@ def give(state: State, actions: jax.Array) -> State:
             requests_received=counters.requests_received + received.sum(-1),
         ),
     )
+
+
+def goods_wanted(state: State) -> tuple[jax.Array, jax.Array]:
+    """How much of each good players hold, and which they ask for and have room for: (A, 9) both.
+
+    Goods are food, drink and _MATERIALS. A player asks for one at most.
+    """
+    players, inventory = state.players, state.inventory
+    held = jnp.stack(
+        [players.food, players.drink, *(getattr(inventory, name) for name in _MATERIALS)], axis=-1
+    )
+    needs = np.arange(_NUM_GOODS) < 2  # food and drink, whose limits are alike
+    limit = jnp.where(needs, max_food(players)[:, None], MAX_STACK)
+    asked = players.request_type[:, None] - Action.REQUEST_FOOD == np.arange(_NUM_GOODS)
+    is_asking = (players.request_duration > 0) & players.alive
+    return held, asked & is_asking[:, None] & (held < limit)
 
 
 def request(state: State, actions: jax.Array) -> State:
