@@ -4,6 +4,8 @@ All draws are scalars shared by every agent that opens a chest in the same step:
 as far as their roles let them take it. The order of the draws is the benchmark's.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,7 @@ from alem_env.core import rng
 from alem_env.core.enums import Specialization
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import Inventory
+from alem_env.core.tables import NUM_POTIONS
 from alem_env.rules.specialization import gate
 
 _ORES = ("coal", "iron", "diamond", "sapphire", "ruby")
@@ -22,19 +25,51 @@ _PICKAXE_BOUND = np.cumsum(np.array([0.4, 0.3, 0.2, 0.1], np.float32), dtype=np.
 BOW_FLOOR = 1
 BOOK_FLOORS = (3, 4)
 
+_BY_ORE = -1
 # In the order in which their keys are drawn: whole numbers from a to b - 1, or (0, 1) for a number
 # in the unit interval. How much ore is found depends on the kind.
 _DRAWS = {
     "wood": (0, 1), "wood_amount": (1, 6), "torch": (0, 1), "torch_amount": (4, 8),
-    "ore": (0, 1), "ore_kind": (0, 1), "ore_amount": (1, None),
+    "ore": (0, 1), "ore_kind": (0, 1), "ore_amount": (1, _BY_ORE),
     "potion": (0, 1), "potion_kind": (0, 6), "potion_amount": (1, 3),
     "arrow": (0, 1), "arrow_amount": (4, 9),
     "tool": (0, 1), "tool_kind": (0, 2), "pickaxe_level": (0, 1),
 }  # fmt: skip
 
 
+# What an agent must be, or where, to find something: bits of a number
+_OPENS, _MINER, _WARRIOR, _FIRST, _IN_DUNGEON, _IN_LIBRARY = (1 << bit for bit in range(6))
+
+
+class _Find(NamedTuple):
+    """Something to be found, and when. Numbers go by their names in _DRAWS and _MORE."""
+
+    item: str  # field of Inventory
+    needs: int
+    amount: str
+    chance: str = "wood"  # the draw that must be below ...
+    below: float = 1.0
+    kind: str = "one"  # the number that must be `is_kind`
+    is_kind: int = 1
+
+
+_MORE = ("one", "ore_found", "level")  # numbers besides those drawn
+FINDS = (
+    _Find("wood", _MINER, "wood_amount", "wood", 0.6),
+    _Find("torches", _MINER, "torch_amount", "torch", 0.6),
+    _Find("arrows", _WARRIOR, "arrow_amount", "arrow", 0.5),
+    _Find("books", _FIRST | _IN_LIBRARY, "one"),
+    _Find("bow", _WARRIOR | _FIRST | _IN_DUNGEON, "one"),
+    _Find("pickaxe", _MINER, "level", "tool", 0.2, "tool_kind", 0),
+    *(_Find(o, _MINER, "ore_amount", "ore", 0.6, "ore_found", k) for k, o in enumerate(_ORES)),
+    *(
+        _Find("potions", _OPENS, "potion_amount", "potion", 0.5, "potion_kind", colour)
+        for colour in range(NUM_POTIONS)
+    ),
+)
+
+
 def loot(
-    inventory: Inventory,
     key: jax.Array,
     opens: jax.Array,
     first: jax.Array,
@@ -42,11 +77,10 @@ def loot(
     floor_index: jax.Array,
     params: EnvParams,
     static: StaticParams,
-) -> Inventory:
-    """Inventory after agents took what their chests hold.
+) -> jax.Array:
+    """What agents take from their chests: (A, 17) int32, how many of each of FINDS.
 
     Args:
-        inventory: before.
         key: (2,) uint32.
         opens: (A,) bool, who opens a chest now.
         first: (A,) bool, who does so for the first time on this floor.
@@ -58,46 +92,61 @@ def loot(
     num_roles = 2 if static.soft_specialization else 0
     _, keys = rng.chain(key, num_roles + len(_DRAWS))
     # with hard roles these go unused
-    rolls = [rng.uniform(keys[k], opens.shape) for k in (0, 1)]
+    rolls = jax.vmap(lambda key: rng.uniform(key, opens.shape))(keys[:2])
     miner = opens & gate(rolls[0], specialization == Specialization.MINER, params, static)
     warrior = opens & gate(rolls[1], specialization == Specialization.WARRIOR, params, static)
-    chance, number, ore = _draw(keys[num_roles:])
+    is_a = (
+        opens * _OPENS
+        | miner * _MINER
+        | warrior * _WARRIOR
+        | first * _FIRST
+        | (floor_index == BOW_FLOOR) * _IN_DUNGEON
+        | ((floor_index == BOOK_FLOORS[0]) | (floor_index == BOOK_FLOORS[1])) * _IN_LIBRARY
+    )
+    amount = _amounts(*_draw(keys[num_roles:]))
+    needs = np.array([find.needs for find in FINDS], np.int32)
+    return jnp.where(is_a[:, None] & needs == needs, amount, 0)
 
-    finds_wood = miner & (chance["wood"] < np.float32(0.6))
-    finds_torches = miner & (chance["torch"] < np.float32(0.6))
-    finds_ore = miner & (chance["ore"] < np.float32(0.6))
-    finds_potion = opens & (chance["potion"] < np.float32(0.5))
-    finds_arrows = warrior & (chance["arrow"] < np.float32(0.5))
-    finds_pickaxe = miner & (chance["tool"] < np.float32(0.2)) & (number["tool_kind"] == 0)
-    finds_bow = warrior & first & (floor_index == BOW_FLOOR)
-    in_library = (floor_index == BOOK_FLOORS[0]) | (floor_index == BOOK_FLOORS[1])
 
-    gained = {
-        "wood": finds_wood * number["wood_amount"],
-        "torches": finds_torches * number["torch_amount"],
-        "arrows": finds_arrows * number["arrow_amount"],
-        "books": first & in_library,
-    }
-    for index, name in enumerate(_ORES):
-        gained[name] = finds_ore * (ore == index) * number["ore_amount"]
-    potion = jnp.arange(inventory.potions.shape[1]) == number["potion_kind"]
-    level = 1 + _choose(chance["pickaxe_level"], _PICKAXE_BOUND)
+def take(inventory: Inventory, found: jax.Array) -> Inventory:
+    """Inventory with what was found, (A, 17) as `loot` has it. A better pickaxe replaces one."""
+    columns = {find.item: found[:, column] for column, find in enumerate(FINDS)}
+    pickaxe, bow = columns.pop("pickaxe"), columns.pop("bow")
+    columns["potions"] = found[:, -NUM_POTIONS:]
     return inventory.replace(
-        **{name: getattr(inventory, name) + amount for name, amount in gained.items()},
-        potions=inventory.potions + finds_potion[:, None] * potion * number["potion_amount"],
-        pickaxe=jnp.maximum(inventory.pickaxe, finds_pickaxe * level),
-        bow=jnp.where(finds_bow, 1, inventory.bow),
+        **{item: getattr(inventory, item) + amount for item, amount in columns.items()},
+        pickaxe=jnp.maximum(inventory.pickaxe, pickaxe),
+        bow=jnp.maximum(inventory.bow, bow),
     )
 
 
+def _amounts(chance: jax.Array, number: jax.Array) -> jax.Array:
+    """(17,) int32, how many of FINDS there are for those they are for."""
+    columns = _Find(*zip(*FINDS, strict=True))
+    chances, numbers = list(_DRAWS), [*_DRAWS, *_MORE]
+    drawn = chance[np.array([chances.index(name) for name in columns.chance])]
+    kind = number[np.array([numbers.index(name) for name in columns.kind])]
+    amount = number[np.array([numbers.index(name) for name in columns.amount])]
+    there = (drawn < np.array(columns.below, np.float32)) & (kind == np.array(columns.is_kind))
+    return jnp.where(there, amount, 0)
+
+
 def _draw(keys: jax.Array):
-    """All draws at once, by name: in the unit interval, whole numbers; and the kind of ore."""
-    chance = dict(zip(_DRAWS, rng.uniform_each(keys), strict=True))
-    ore = _choose(chance["ore_kind"], _ORE_BOUND)
-    low, limit = zip(*_DRAWS.values(), strict=True)
-    limit = [jnp.asarray(_ORE_LIMIT)[ore] if bound is None else bound for bound in limit]
-    number = rng.randint_each(keys, np.array(low, np.int32), jnp.stack(list(map(jnp.int32, limit))))
-    return chance, dict(zip(_DRAWS, number, strict=True)), ore
+    """All draws at once: (15,) float32 in the unit interval, and (18,) whole numbers with _MORE."""
+    words = rng.stored(_words, keys)
+    chance = rng.to_unit(words[:, 0])
+    unit = dict(zip(_DRAWS, chance, strict=True))
+    ore = _choose(unit["ore_kind"], _ORE_BOUND)
+    level = 1 + _choose(unit["pickaxe_level"], _PICKAXE_BOUND)
+    least, limit = np.array(list(_DRAWS.values()), np.int32).T
+    limit = jnp.where(limit == _BY_ORE, jnp.asarray(_ORE_LIMIT)[ore], limit)
+    number = rng.fold_to_range(words[:, 1], words[:, 2], least, limit)
+    return chance, jnp.concatenate([number, jnp.stack([jnp.int32(1), ore, level])])
+
+
+def _words(keys: jax.Array) -> jax.Array:
+    """Of keys (n, 2) the words (n, 3) of a number in the unit interval and of a whole number."""
+    return rng.bits_each(jnp.stack([keys, *rng.split_pair(keys)], axis=1))
 
 
 def _choose(draw: jax.Array, bound: np.ndarray) -> jax.Array:

@@ -1,35 +1,60 @@
 """Damage: of players to mobs and to each other, of mobs to players, of projectiles to mobs.
 
-Shapes: A agents, n attacks (one an agent, or one a projectile), m mobs of a class. Damage and
-defense have three channels: physical, fire, ice.
+Shapes: A agents, m slots of a class of mobs. Damage and defense have three channels: physical,
+fire, ice.
 """
+
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import struct
+from jax import lax
 
-from alem_env.core.enums import Achievement, Enchantment, MobClass, MobCoordination, Specialization
-from alem_env.core.state import NUM_ACHIEVEMENTS, Floor, Inventory, Mobs, Players, State
+from alem_env.core.enums import Achievement, Enchantment, MobClass, Specialization
+from alem_env.core.state import Floor, Inventory, Mobs, Players, State
 from alem_env.core.tables import BOSS_EXTRA_DAMAGE, MOB_ACHIEVEMENT, MOB_DEFENSE, SWORD_DAMAGE
-from alem_env.rules.common import is_role, max_food
+from alem_env.rules.common import NO_ACHIEVEMENT, award_each, count_events, is_role, max_food
+from alem_env.rules.herd import cell_number
 
 FOOD_OF_PASSIVE = 6
 SLEEPER_EXTRA_DAMAGE = 2.5
 
-# the field of Floor that holds each class, in the order in which a blow reaches them
-MOB_FIELDS = {MobClass.MELEE: "melee", MobClass.PASSIVE: "passive", MobClass.RANGED: "ranged"}
+# the field of Floor that holds each class, by MobClass
+MOB_FIELDS = ("passive", "melee", "ranged")
+_CLASSES = np.arange(len(MOB_FIELDS))[:, None]  # a column of arrays (3, A)
+_NOWHERE = -(2**20)  # no cell number
+
+# 2 * MobCoordination + (enough agents) -> factor of damage. A soft elite takes half damage from too
+# few and double from enough; a hard one none and triple.
+_DAMAGE_FACTOR = np.array([1, 1, 0.5, 2, 0, 3], np.float32)
+
+# class * 16 + kind -> share of damage absorbed; achievement for a kill, of the last kind none
+_DEFENSE = np.zeros((3, 16, 3), np.float32)
+_DEFENSE[:, : len(MOB_DEFENSE)] = MOB_DEFENSE[:, :3].swapaxes(0, 1)
+_DEFENSE = _DEFENSE.reshape(-1, 3)
+_DEFEATS = np.full((3, 16), NO_ACHIEVEMENT, np.int32)
+_DEFEATS[:, : MOB_ACHIEVEMENT.shape[1]] = MOB_ACHIEVEMENT
+_DEFEATS = _DEFEATS.reshape(-1)
+_NO_KIND = 15
+# [class] -> achievement for killing an elite together
+_KILL_TOGETHER = (
+    Achievement.COORD_LARGE_PASSIVE_KILL,
+    Achievement.COORD_ELITE_MELEE_KILL,
+    Achievement.COORD_ELITE_RANGED_KILL,
+)
 
 
 @struct.dataclass
 class Blows:
-    """What n attacks did to the mobs of one class."""
+    """What A agents did to the mobs of each class, (3, A) by MobClass. Bool unless stated."""
 
-    hit: jax.Array  # (n,) bool, there was a live mob
-    killed: jax.Array  # (n,) bool, the mob hit is dead now, whoever struck last
-    kind: jax.Array  # (n,) int32, its kind
-    multiplier: jax.Array  # (n,) float32, of damage and food, for striking together
-    elite: jax.Array  # (n,) bool, hit an elite mob
-    together: jax.Array  # (n,) bool, hit an elite mob with the agents it requires
+    killed: jax.Array  # the mob hit is dead now, whoever struck last
+    kind: jax.Array  # int32, kind of the mob hit
+    food: jax.Array  # int32, what its meat is worth
+    elite: jax.Array  # hit an elite mob
+    together: jax.Array  # hit an elite mob with the agents it requires
 
 
 # --- Amounts ------------------------------------------------------------------------------------
@@ -67,46 +92,17 @@ def damage_to_players(damage: jax.Array, defense: jax.Array, fighting_boss: jax.
     return reduce_damage(damage * (1 + fighting_boss * BOSS_EXTRA_DAMAGE), defense)
 
 
-# --- Blows on mobs ------------------------------------------------------------------------------
+# --- Blows on mobs -------------------------------------------------------------------------------
 
 
-def attack_plain(
-    floor: Floor, attacking: jax.Array, position: jax.Array, damage: jax.Array
-) -> tuple[Floor, dict[MobClass, Blows]]:
-    """Attacks that ignore coordination, as projectiles do.
-
-    Args:
-        floor: the team's floor.
-        attacking: (n,) bool.
-        position: (n, 2) int32, cells struck.
-        damage: (n, 3) float32.
-
-    Returns:
-        The floor, with its mobs and `monsters_killed`, and the blows by class.
-    """
-    blows = {}
-    for mob_class, field in MOB_FIELDS.items():
-        mobs = getattr(floor, field)
-        target, hit = _find_target(mobs, attacking, position)
-        kind = mobs.kind[target]
-        lost = reduce_damage(damage, jnp.asarray(MOB_DEFENSE)[kind, int(mob_class)])
-        after, killed = _wound(mobs, target, lost, hit)
-        nobody = jnp.zeros_like(hit)
-        blows[mob_class] = Blows(hit, killed, kind, jnp.ones_like(lost), nobody, nobody)
-        floor = _replace_mobs(floor, mob_class, after)
-    return floor, blows
-
-
-def attack_together(
+def attack(
     floor: Floor,
     attacking: jax.Array,
     position: jax.Array,
     damage: jax.Array,
     same_target: jax.Array,
-) -> tuple[Floor, dict[MobClass, Blows]]:
+) -> tuple[Floor, Blows]:
     """Attacks of players, where elite mobs ask for company.
-
-    A soft elite takes half damage from too few and double from enough; a hard one none and triple.
 
     Args:
         floor: the team's floor.
@@ -116,65 +112,89 @@ def attack_together(
         same_target: (A, A) bool, which agents face the same cell.
 
     Returns:
-        The floor, with its mobs and `monsters_killed`, and the blows by class.
+        The floor, with its mobs and `monsters_killed`, and the blows.
     """
-    blows = {}
-    for mob_class, field in MOB_FIELDS.items():
+    cell = _by_class(
+        floor, lambda mobs: jnp.where(mobs.alive, cell_number(mobs.position), _NOWHERE), _NOWHERE
+    )
+    hit, target, kind, coordination, required = _find_targets(floor, cell, position)
+    hit &= attacking
+    elite = hit & (coordination > 0)
+    enough = (same_target & hit[:, None, :]).sum(axis=2) >= jnp.maximum(required, 2)
+    together = elite & enough
+    factor = jnp.asarray(_DAMAGE_FACTOR)[2 * coordination + enough]
+    factor = jnp.where(hit, factor, 0.0)
+
+    lost = reduce_damage(damage, jnp.asarray(_DEFENSE)[16 * _CLASSES + kind])
+    health = _wound(_by_class(floor, lambda mobs: mobs.health, 0.0), target, lost * factor)
+    falls = (cell != _NOWHERE) & ~(health > 0)
+    is_target = target[:, :, None] == np.arange(health.shape[1])
+    blows = Blows(
+        killed=(factor > 0) & (is_target & falls[:, None, :]).any(axis=2),
+        kind=kind,
+        food=FOOD_OF_PASSIVE * (1 + together * coordination),
+        elite=elite,
+        together=together,
+    )
+    monsters_killed = floor.monsters_killed + falls[MobClass.MELEE :].sum()
+    return _set_health(floor, health).replace(monsters_killed=monsters_killed), blows
+
+
+def _find_targets(floor: Floor, cell: jax.Array, position: jax.Array):
+    """The first mob of each class on cells.
+
+    Slot and traits of a mob are packed into one number, so that the least of them tells all.
+
+    Args:
+        floor: the team's floor.
+        cell: (3, m) int32, cell numbers of live mobs.
+        position: (A, 2) int32.
+
+    Returns:
+        Whether there is one, its slot (beyond all others without one), kind, coordination, and the
+        agents it requires. (3, A) each.
+    """
+    traits = _by_class(
+        floor, lambda mobs: mobs.kind + 16 * mobs.coordination + 64 * mobs.agents_required, 0
+    )
+    packed = traits + 1024 * np.arange(traits.shape[1], dtype=np.int32)
+    none = 1024 * traits.shape[1]
+    there = cell[:, None, :] == cell_number(position)[:, None]  # (3, A, m)
+    first = jnp.where(there, packed[:, None, :], none).min(axis=2)
+    return first < none, first >> 10, first & 15, (first >> 4) & 3, (first >> 6) & 15
+
+
+def _by_class(floor: Floor, value: Callable[[Mobs], jax.Array], fill) -> jax.Array:
+    """(3, m) array of `value` (n,) of the mobs of each class, in rows filled up with `fill`."""
+    rows = [value(getattr(floor, field)) for field in MOB_FIELDS]
+    slots = max(row.shape[0] for row in rows)
+    padding = [np.full(slots - row.shape[0], fill, row.dtype) for row in rows]
+    return jnp.stack([jnp.concatenate(pair) for pair in zip(rows, padding, strict=True)])
+
+
+def _wound(health: jax.Array, target: jax.Array, lost: jax.Array) -> jax.Array:
+    """Health (3, m) after attacks that cost slots `target` (3, A) the health `lost` (3, A).
+
+    Several attacks on one mob are subtracted one after the other, which decides the last bit. A
+    loop, since the compiler stores what a loop makes, and repeats other sums where they are read.
+    """
+    slots = np.arange(health.shape[1])
+
+    def strike(health, attack):
+        target, lost = attack
+        return health + jnp.where(slots == target[:, None], -lost[:, None], 0.0), None
+
+    return lax.scan(strike, health, (target.T, lost.T))[0]
+
+
+def _set_health(floor: Floor, health: jax.Array) -> Floor:
+    """The floor with mobs of health (3, m); those that have none left die."""
+    groups = {}
+    for mob_class, field in enumerate(MOB_FIELDS):
         mobs = getattr(floor, field)
-        target, hit = _find_target(mobs, attacking, position)
-        kind, coordination = mobs.kind[target], mobs.coordination[target]
-        elite = coordination > 0
-        hard = coordination == MobCoordination.HARD
-        required = jnp.maximum(mobs.agents_required[target], 2)
-        enough = (same_target & hit[None, :]).sum(axis=1) >= required
-
-        multiplier = jnp.where(elite & enough, jnp.where(hard, 3.0, 2.0), 1.0)
-        alone = jnp.where(elite & ~hard & ~enough, 0.5, 1.0)
-        lost = reduce_damage(damage, jnp.asarray(MOB_DEFENSE)[kind, int(mob_class)])
-        landed = hit & ~(elite & hard & ~enough)
-        after, killed = _wound(mobs, target, lost * multiplier * alone, landed)
-        blows[mob_class] = Blows(hit, killed, kind, multiplier, hit & elite, hit & elite & enough)
-        floor = _replace_mobs(floor, mob_class, after)
-    return floor, blows
-
-
-def defeats(blows: Blows, mob_class: MobClass) -> jax.Array:
-    """(n, 93) bool: the achievement that each of n attacks earned by a kill.
-
-    For a projectile all agents earn it, and passive mobs earn nothing; for a player's own blow on
-    a passive mob, mask with who may eat.
-    """
-    column = jnp.asarray(MOB_ACHIEVEMENT)[int(mob_class), blows.kind]
-    return blows.killed[:, None] & (column[:, None] == jnp.arange(NUM_ACHIEVEMENTS))
-
-
-def _find_target(mobs: Mobs, attacking: jax.Array, position: jax.Array):
-    """First live mob (n,) on each of (n, 2) cells, and whether there is one and it is attacked."""
-    there = (position[:, None, :] == mobs.position[None]).all(-1) & mobs.alive  # (n, m)
-    return jnp.argmax(there, axis=1), there.any(axis=1) & attacking
-
-
-def _wound(mobs: Mobs, target: jax.Array, lost: jax.Array, landed: jax.Array):
-    """Mobs after attacks (n,) that cost `target` the health `lost`, and which attacks killed.
-
-    Several attacks on one mob are subtracted one after the other, which decides the last bit.
-    """
-    health = mobs.health
-    slots = jnp.arange(health.shape[0])
-    for attack in range(target.shape[0]):
-        struck = (slots == target[attack]) & landed[attack]
-        health = health + jnp.where(struck, -lost[attack], 0.0)
-    alive = (health > 0) & mobs.alive
-    return mobs.replace(health=health, alive=alive), landed & ~alive[target]
-
-
-def _replace_mobs(floor: Floor, mob_class: MobClass, mobs: Mobs) -> Floor:
-    before = getattr(floor, MOB_FIELDS[mob_class])
-    floor = floor.replace(**{MOB_FIELDS[mob_class]: mobs})
-    if mob_class == MobClass.PASSIVE:
-        return floor
-    killed = (before.alive & ~mobs.alive).sum()
-    return floor.replace(monsters_killed=floor.monsters_killed + killed)
+        left = health[mob_class, : mobs.alive.shape[0]]
+        groups[field] = mobs.replace(health=left, alive=mobs.alive & (left > 0))
+    return floor.replace(**groups)
 
 
 # --- Players' blows -----------------------------------------------------------------------------
@@ -186,7 +206,7 @@ def strike_mobs(
     position: jax.Array,
     same_target: jax.Array,
     can_eat: jax.Array,
-) -> tuple[State, dict[Achievement, jax.Array]]:
+) -> tuple[State, jax.Array]:
     """Players strike the mobs in front of them, and eat what they killed.
 
     Args:
@@ -197,46 +217,41 @@ def strike_mobs(
         can_eat: (A,) bool, who may eat a passive mob.
 
     Returns:
-        The state, with the achievements for defeated kinds, and other achievements earned (A,).
+        The state with the achievements for defeated kinds, and who eats (A,) bool.
     """
     players = state.players
     damage = player_damage(players, state.inventory)
-    floor, blows = attack_together(state.floor, attacking, position, damage, same_target)
-    melee, passive, ranged = (blows[c] for c in MOB_FIELDS)
-
-    eats = passive.killed & can_eat
-    food = (FOOD_OF_PASSIVE * passive.multiplier).astype(jnp.int32)
-    food = jnp.minimum(max_food(players), players.food + food)
-    kills = {
-        Achievement.COORD_ELITE_MELEE_KILL: melee.killed & melee.together,
-        Achievement.COORD_ELITE_RANGED_KILL: ranged.killed & ranged.together,
-        Achievement.COORD_LARGE_PASSIVE_KILL: passive.killed & passive.together,
-    }
-    defeated = (
-        defeats(melee, MobClass.MELEE)
-        | defeats(passive, MobClass.PASSIVE) & can_eat[:, None]
-        | defeats(ranged, MobClass.RANGED)
-    )
-    elite_melee, elite_ranged, large_passive = (who.any() for who in kills.values())
-    counters = state.counters
-    counters = counters.replace(
-        elite_melee_kills=counters.elite_melee_kills + elite_melee,
-        elite_ranged_kills=counters.elite_ranged_kills + elite_ranged,
-        large_passive_kills=counters.large_passive_kills + large_passive,
-        elite_attempts=counters.elite_attempts + (melee.elite | passive.elite | ranged.elite).any(),
-        elite_successes=counters.elite_successes
-        + (melee.together | passive.together | ranged.together).any(),
-    )
+    floor, blows = attack(state.floor, attacking, position, damage, same_target)
+    eats = blows.killed[MobClass.PASSIVE] & can_eat
+    food = jnp.minimum(max_food(players), players.food + blows.food[MobClass.PASSIVE])
     state = state.replace(
         floor=floor,
         players=players.replace(
             food=jnp.where(eats, food, players.food),
             hunger=jnp.where(eats, 0.0, players.hunger),
         ),
-        counters=counters,
-        achievements=state.achievements | defeated,
     )
-    return state, {Achievement.COLLECT_FOOD: eats, **kills}
+    return _reward(state, blows, can_eat), eats
+
+
+def _reward(state: State, blows: Blows, can_eat: jax.Array) -> State:
+    """Achievements and counters. A passive mob counts as defeated where it is eaten."""
+    together = blows.killed & blows.together
+    counted = blows.killed & (can_eat | (_CLASSES != MobClass.PASSIVE))
+    kind = jnp.where(counted, blows.kind, _NO_KIND)
+    defeats = jnp.asarray(_DEFEATS)[16 * _CLASSES + kind]
+    kills = jnp.where(together, np.array(_KILL_TOGETHER)[:, None], NO_ACHIEVEMENT)
+    events = {
+        "elite_melee_kills": together[MobClass.MELEE],
+        "elite_ranged_kills": together[MobClass.RANGED],
+        "large_passive_kills": together[MobClass.PASSIVE],
+        "elite_attempts": blows.elite.any(axis=0),
+        "elite_successes": blows.together.any(axis=0),
+    }
+    return state.replace(
+        achievements=award_each(state.achievements, *defeats, *kills),
+        counters=count_events(state.counters, events),
+    )
 
 
 def meet_players(
@@ -251,24 +266,24 @@ def meet_players(
         friendly_fire: () bool, whether teammates can be hurt.
     """
     players = state.players
-    agents = acting.shape[0]
-    there = (position[:, None, :] == players.position[None]).all(-1)  # (A actor, A other)
-    other = jnp.argmax(there, axis=1)
-    meets = there.any(axis=1) & acting
-    met = meets[:, None] & (other[:, None] == jnp.arange(agents))
+    agents = np.arange(acting.shape[0])
+    there = cell_number(position)[:, None] == cell_number(players.position)  # (A actor, A other)
+    first = jnp.where(there, agents, len(agents)).min(axis=1)
+    met = acting[:, None] & (first[:, None] == agents)
 
-    damage = player_damage(players, state.inventory)
-    damage = damage * (1 + SLEEPER_EXTRA_DAMAGE * players.sleeping[other, None])
-    defense = player_defense(players, state.inventory)[other]
-    dealt = meets * reduce_damage(damage, defense) * friendly_fire
+    # every pair's, (A, A, 3), of which those are kept that meet
+    damage = player_damage(players, state.inventory)[:, None]
+    damage = damage * (1 + SLEEPER_EXTRA_DAMAGE * players.sleeping[:, None])
+    dealt = reduce_damage(damage, player_defense(players, state.inventory))
+    dealt = jnp.where(met & friendly_fire, dealt, 0.0)
 
-    taken = jnp.zeros(agents)
-    for actor in range(agents):  # in order, which decides the last bit
-        taken = taken + jnp.where(met[actor], dealt[actor], 0.0)
+    taken = jnp.zeros(len(agents))
+    for actor in agents:  # in order, which decides the last bit
+        taken = taken + dealt[actor]
     revived = met.any(axis=0) & ~players.alive
     counters = state.counters.replace(
         revives=state.counters.revives + revived.sum(),
-        friendly_fire_damage=state.counters.friendly_fire_damage + dealt,
+        friendly_fire_damage=state.counters.friendly_fire_damage + dealt.sum(axis=1),
     )
     health = jnp.where(revived, 1.0, players.health - taken)
     return state.replace(players=players.replace(health=health), counters=counters)

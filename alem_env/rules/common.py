@@ -156,14 +156,15 @@ def count_events(counters: Counters, events: dict[str, jax.Array]) -> Counters:
 def award(achievements: jax.Array, earned: dict[Achievement, jax.Array]) -> jax.Array:
     """Achievements (A, 93) with each (A,) condition of `earned` or-ed into its column.
 
-    One pass over the matrix, however many achievements are named.
+    One pass over the matrix, however many achievements are named (at most 31): an agent's
+    conditions are the bits of one number, of which each column reads its own.
     """
-    column_of = np.full(NUM_ACHIEVEMENTS, len(earned), np.int32)
-    column_of[[int(a) for a in earned]] = np.arange(len(earned))
-    agents = achievements.shape[0]
-    conditions = [jnp.broadcast_to(c, (agents,)) for c in earned.values()]
-    conditions = jnp.stack([*conditions, jnp.zeros(agents, bool)], axis=1)
-    return achievements | conditions[:, column_of]
+    bit_of = np.full(NUM_ACHIEVEMENTS, 31, np.int32)  # a bit that is never set
+    bit_of[[int(a) for a in earned]] = np.arange(len(earned))
+    bits = jnp.zeros(achievements.shape[0], jnp.int32)
+    for bit, condition in enumerate(earned.values()):
+        bits |= condition.astype(jnp.int32) << bit
+    return achievements | ((bits[:, None] >> bit_of) & 1 > 0)
 
 
 PRICED_GOODS = ("wood", "stone", "iron", "coal")  # columns of BUILDING_COST
@@ -176,11 +177,10 @@ def refunds(refund: jax.Array, initiator: jax.Array, building: jax.Array, agents
     return to_agent.astype(price.dtype) @ price
 
 
-def pay_back(inventory: Inventory, refund: jax.Array, initiator: jax.Array, building: jax.Array):
-    """Inventory with `refunds` added."""
-    back = refunds(refund, initiator, building, inventory.wood.shape[0])
+def receive(inventory: Inventory, goods: jax.Array) -> Inventory:
+    """Inventory with goods (A, 4) added, in the order of PRICED_GOODS."""
     return inventory.replace(
-        **{good: getattr(inventory, good) + back[:, k] for k, good in enumerate(PRICED_GOODS)}
+        **{good: getattr(inventory, good) + goods[:, k] for k, good in enumerate(PRICED_GOODS)}
     )
 
 

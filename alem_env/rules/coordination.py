@@ -6,10 +6,15 @@ try. Acting together multiplies what the block yields. A agents.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import struct
 
 from alem_env.core.enums import Achievement
+from alem_env.core.params import MAX_AGENTS
 from alem_env.core.state import Counters
+from alem_env.rules.common import count_events
+
+_YIELD = np.cumsum(np.arange(MAX_AGENTS + 1, dtype=np.int32), dtype=np.int32)  # by agents
 
 
 @struct.dataclass
@@ -62,7 +67,7 @@ def together(
         enough=attempt & enough,
         alone=attempt & soft & ~enough,
         agents=agents,
-        yields=jnp.where(success & enough, agents * (agents + 1) // 2, 1),
+        yields=jnp.asarray(_YIELD)[jnp.where(success & enough, agents, 1)],
     )
 
 
@@ -100,14 +105,16 @@ def achievements(sync: Sync, requirement: jax.Array) -> dict[Achievement, jax.Ar
 
 def count(counters: Counters, sync: Sync, requirement: jax.Array) -> Counters:
     """Counters of acting together; each counts at most one event a step."""
-    two = (sync.success & (requirement == 2)).any()
-    more = (sync.success & (requirement >= 3)).any()
-    return counters.replace(
-        sync_by_agents=counters.sync_by_agents + jnp.stack([two, more]),
-        sync_attempts=counters.sync_attempts + sync.attempt.any(),
-        sync_successes=counters.sync_successes + sync.enough.any(),
-        soft_sync_events=counters.soft_sync_events + sync.soft.any(),
-        soft_sync_bonus_events=counters.soft_sync_bonus_events + (sync.soft & sync.enough).any(),
-        solo_soft_attempts=counters.solo_soft_attempts + sync.alone.any(),
-        solo_soft_successes=counters.solo_soft_successes + (sync.alone & sync.succeeds).any(),
-    )
+    two = sync.success & (requirement == 2)
+    more = sync.success & (requirement >= 3)
+    events = {
+        "sync_attempts": sync.attempt,
+        "sync_successes": sync.enough,
+        "soft_sync_events": sync.soft,
+        "soft_sync_bonus_events": sync.soft & sync.enough,
+        "solo_soft_attempts": sync.alone,
+        "solo_soft_successes": sync.alone & sync.succeeds,
+    }
+    by_agents = jnp.stack([two, more], axis=1).any(axis=0)
+    counters = counters.replace(sync_by_agents=counters.sync_by_agents + by_agents)
+    return count_events(counters, events)

@@ -10,7 +10,7 @@ import numpy as np
 from alem_env.core.batch import when_any
 from alem_env.core.enums import Block, Building
 from alem_env.core.state import Handovers, State
-from alem_env.rules.common import at, pay_back, put
+from alem_env.rules.common import PRICED_GOODS, at, put, receive, refunds, same_cell
 
 
 def expire(state: State) -> State:
@@ -18,14 +18,22 @@ def expire(state: State) -> State:
 
     A begun building turns back to a site, and its price goes back to who began it.
     """
-    work = (state.floor.block, state.inventory, state.handovers, state.counters)
-    late = state.handovers.active & (state.handovers.deadline <= state.timestep)
-    block, inventory, handovers, counters = when_any(late.any(), _expire, work, late)
+    table, counters = state.handovers, state.counters
+    late = table.active & (table.deadline <= state.timestep)
+    nothing = jnp.zeros((state.players.alive.shape[0], len(PRICED_GOODS)), jnp.int32)
+    block, goods = when_any(late.any(), _revert, (state.floor.block, nothing), late, table)
+
+    is_building = table.building != Building.NONE
+    mined, built = jnp.stack([late & ~is_building, late & is_building]).sum(1, dtype=jnp.int32)
     return state.replace(
         floor=state.floor.replace(block=block),
-        inventory=inventory,
-        handovers=handovers,
-        counters=counters,
+        inventory=receive(state.inventory, goods),
+        handovers=_clear(table, late),
+        counters=counters.replace(
+            handover_expiries=counters.handover_expiries + mined + built,
+            mine_handover_expiries=counters.mine_handover_expiries + mined,
+            construction_handover_expiries=counters.construction_handover_expiries + built,
+        ),
     )
 
 
@@ -40,16 +48,17 @@ def find(
         timestep: () int32.
 
     Returns:
-        Whether there is such a row (A,) bool, and the first of them (A,) int32.
+        Whether there is such a row (A,) bool, and the first of them (A,) int32, H if none.
     """
-    agents = jnp.arange(position.shape[0])
+    agents, num_rows = np.arange(position.shape[0]), handovers.active.shape[0]
     matches = (
         handovers.active
         & (handovers.deadline > timestep)
-        & (handovers.position == position[:, None, :]).all(-1)
+        & _are_at(handovers.position, position)
         & (handovers.initiator != agents[:, None])
     )  # (A, H)
-    return matches.any(axis=1), jnp.argmax(matches, axis=1)
+    first = jnp.where(matches, np.arange(num_rows, dtype=np.int32), num_rows).min(axis=1)
+    return first < num_rows, first
 
 
 def first_of_row(completing: jax.Array, row: jax.Array) -> jax.Array:
@@ -87,30 +96,29 @@ def update(
     Returns:
         The table, and the number of rows filled.
     """
+    rows, begun = _update(
+        _pack(handovers), completing, row, beginning, position, deadline, building
+    )
+    return _unpack(rows), begun
+
+
+def _update(rows, completing, row, beginning, position, deadline, building):
+    """`update` on the packed table (H, 6)."""
     agents = np.arange(position.shape[0], dtype=np.int32)
-    rows = np.arange(handovers.active.shape[0])
-    freed = (completing[:, None] & (row[:, None] == rows)).any(axis=0)
-    used = handovers.active & ~freed
+    number = np.arange(rows.shape[0])
+    freed = (completing[:, None] & (row[:, None] == number)).any(axis=0)
+    rows = jnp.where(freed[:, None], 0, rows)
+    active = rows[:, 0] > 0
 
-    same_cell = (position[:, None] == position[None]).all(-1)
-    here = (handovers.position == position[:, None, :]).all(-1) & used  # (A, H)
+    here = _are_at(rows[:, 1:3], position) & active  # (A, H)
     wants = beginning & ~here.any(axis=1)
-    wants &= ~_any_earlier(same_cell & wants[None, :])
-    free_before = (~used & (rows < rows[:, None])).sum(axis=1)  # (H,)
-    takes = wants[:, None] & ~used & (free_before == _num_earlier(wants)[:, None])  # (A, H)
+    wants &= ~_any_earlier(same_cell(position) & wants[None, :])
+    rank, turn = _num_earlier(~active), _num_earlier(wants)
+    takes = wants[:, None] & ~active & (rank == turn[:, None])  # (A, H), one agent a row
 
-    # all columns at once: active, position, deadline, initiator, building
-    old = _columns(handovers) * ~freed[:, None]
-    new = _columns(Handovers(jnp.ones_like(wants), position, deadline, agents, building))
-    new = (takes[:, :, None] * new[:, None, :]).sum(axis=0)  # (H, 6)
-    table = jnp.where(new[:, :1] > 0, new, old)
-    handovers = Handovers(table[:, 0] > 0, table[:, 1:3], *(table[:, k] for k in (3, 4, 5)))
-    return handovers, takes.sum(dtype=jnp.int32)
-
-
-def _columns(table: Handovers) -> jax.Array:
-    columns = [table.active, *table.position.T, table.deadline, table.initiator, table.building]
-    return jnp.stack([jnp.asarray(column, jnp.int32) for column in columns], axis=1)
+    began = _pack(Handovers(jnp.ones_like(wants), position, deadline, agents, building))
+    filled = takes.T.astype(jnp.int32) @ began
+    return jnp.where(filled[:, :1] > 0, filled, rows), takes.sum(dtype=jnp.int32)
 
 
 def hand_over_block(
@@ -133,51 +141,51 @@ def hand_over_block(
     completing = first_of_row(acting & handed & found, row)
     beginning = acting & handed & ~found
 
-    def run(work, completing, row, beginning, position, deadline):
-        handovers, counters = work
+    def run(table, completing, row, beginning, position, deadline):
         building = jnp.full_like(row, int(Building.NONE))
-        handovers, begun = update(
-            handovers, completing, row, beginning, position, deadline, building
-        )
-        completed = completing.sum(dtype=jnp.int32)
-        return handovers, counters.replace(
-            handover_successes=counters.handover_successes + completed,
-            handover_setups=counters.handover_setups + begun,
-            mine_handover=counters.mine_handover + completed,
-        )
+        return _update(table[0], completing, row, beginning, position, deadline, building)
 
-    handovers, counters = when_any(
+    rows, begun = when_any(
         (completing | beginning).any(),
         run,
-        (state.handovers, state.counters),
+        (_pack(state.handovers), jnp.int32(0)),
         completing,
-        row.astype(jnp.int32),
+        row,
         beginning,
         position,
         state.timestep - requirement + 1,
     )
-    state = state.replace(handovers=handovers, counters=counters)
+    completed = completing.sum(dtype=jnp.int32)
+    counters = state.counters
+    counters = counters.replace(
+        handover_successes=counters.handover_successes + completed,
+        handover_setups=counters.handover_setups + begun,
+        mine_handover=counters.mine_handover + completed,
+    )
+    state = state.replace(handovers=_unpack(rows), counters=counters)
     return state, completing, jnp.where(handed, completing, acting)
 
 
-def _expire(work, late):
-    plane, inventory, table, counters = work
+def _revert(work, late, table):
+    """The plane with sites where buildings (H,) are late, and the goods (A, 4) paid for them."""
+    plane, goods = work
     block = at(plane, table.position)
     reverts = late & (block == Block.CONSTRUCTION_IN_PROGRESS)
     block = jnp.where(reverts, int(Block.CONSTRUCTION_SITE), block)
-    built = late & (table.building != Building.NONE)
-    buildings = built.sum(dtype=jnp.int32)
-    mined = (late & ~built).sum(dtype=jnp.int32)
-    return (
-        put(plane, table.position, block),
-        pay_back(inventory, late, table.initiator, table.building),
-        _clear(table, late),
-        counters.replace(
-            handover_expiries=counters.handover_expiries + mined + buildings,
-            mine_handover_expiries=counters.mine_handover_expiries + mined,
-            construction_handover_expiries=counters.construction_handover_expiries + buildings,
-        ),
-    )
+    goods = refunds(late, table.initiator, table.building, goods.shape[0])
+    return put(plane, table.position, block), goods
+
+
+# One array (H, 6) of the table: a fifth of the copies where it is changed as a whole.
+
+
+def _pack(table: Handovers) -> jax.Array:
+    columns = (table.active, *table.position.T, table.deadline, table.initiator, table.building)
+    return jnp.stack([jnp.asarray(column, jnp.int32) for column in columns], axis=1)
+
+
+def _unpack(rows: jax.Array) -> Handovers:
+    return Handovers(rows[:, 0] > 0, rows[:, 1:3], rows[:, 3], rows[:, 4], rows[:, 5])
 
 
 def _clear(table: Handovers, rows: jax.Array) -> Handovers:
@@ -188,13 +196,18 @@ def _clear(table: Handovers, rows: jax.Array) -> Handovers:
     return jax.tree.map(zero, table)
 
 
+def _are_at(place: jax.Array, position: jax.Array) -> jax.Array:
+    """(A, H) bool: which of places (H, 2) each cell (A, 2) is."""
+    return (place[:, 0] == position[:, :1]) & (place[:, 1] == position[:, 1:])
+
+
 def _any_earlier(pairs: jax.Array) -> jax.Array:
     """(A,) bool: some earlier agent j has pairs[i, j]."""
-    agents = jnp.arange(pairs.shape[0])
+    agents = np.arange(pairs.shape[0])
     return (pairs & (agents[None, :] < agents[:, None])).any(axis=1)
 
 
-def _num_earlier(agents: jax.Array) -> jax.Array:
-    """(A,) int32: how many agents before each one are marked."""
-    order = jnp.arange(agents.shape[0])
-    return (agents[None, :] & (order[None, :] < order[:, None])).sum(axis=1)
+def _num_earlier(marks: jax.Array) -> jax.Array:
+    """(n,) int32: how many before each one are marked."""
+    order = np.arange(marks.shape[0])
+    return (marks[None, :] & (order[None, :] < order[:, None])).sum(axis=1, dtype=jnp.int32)

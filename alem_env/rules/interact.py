@@ -5,6 +5,7 @@ Shapes: A agents.
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from alem_env.core.batch import when_any
 from alem_env.core.enums import Achievement, Action, Block, Specialization
@@ -16,6 +17,8 @@ from alem_env.rules.chance import Chance
 from alem_env.rules.common import (
     at,
     award,
+    award_each,
+    count_events,
     facing,
     in_bounds,
     is_boss_vulnerable,
@@ -26,6 +29,7 @@ from alem_env.rules.common import (
     put,
     same_cell,
 )
+from alem_env.rules.herd import cell_number
 from alem_env.rules.specialization import gate
 
 SAPLING_CHANCE = 0.2
@@ -57,28 +61,31 @@ def interact(
     block = at(state.floor.block, cell)
     same = same_cell(cell)
     acting = in_bounds(cell) & (actions == Action.DO)
-    state, acting, sync, cleared, earned = _gates(
+    state, acting, sync, completes, earned = _gates(
         chance.coordinates, state, cell, block, same, acting, params, static
     )
-    state, kills = combat.strike_mobs(state, acting, cell, same, can_eat=forages)
+    state, eats_meat = combat.strike_mobs(state, acting, cell, same, can_eat=forages)
     state = combat.meet_players(state, acting, cell, params.friendly_fire)
 
-    mines = mining.who_mines(block, acting, state.inventory)
-    opens = acting & (block == Block.CHEST)
-    eats = acting & (block == Block.RIPE_PLANT)
-    drinks = acting & forages & ((block == Block.WATER) | (block == Block.FOUNTAIN))
-    strikes_boss = acting & (block == Block.NECROMANCER)
+    used = mining.look_up(jnp.where(acting, block, np.uint8(Block.INVALID)))
+    mines = state.inventory.pickaxe >= used.pickaxe
+    opens = used.block == Block.CHEST
+    eats = used.block == Block.RIPE_PLANT
+    drinks = forages & ((used.block == Block.WATER) | (used.block == Block.FOUNTAIN))
+    strikes_boss = used.block == Block.NECROMANCER
     hurts_boss = strikes_boss & is_boss_vulnerable(state) & is_fighting_boss(state)
 
-    state = _change_map(state, cell, block, same, mines, mines | opens | eats, cleared)
-    state = _take_sapling(chance.finds_sapling, state, acting & (block == Block.GRASS), forages)
-    state = _collect(state, block, mines, sync)
+    leaves = jnp.where(mines | opens | eats, used.leaves, 0)
+    coordinated = mines & (used.coordinated > 0)
+    state = _change_map(state, cell, block, same, leaves, completes | coordinated)
+    state = _take_sapling(chance.finds_sapling, state, used.block == Block.GRASS, forages)
+    state = _collect(state, used, mines, coordinated, sync)
     state = _open_chests(chance.chest_key, state, opens, params, static)
     state = _drink(state, drinks)
     state = _eat_plants(state, eats, cell)
     state = _hurt_boss(state, hurts_boss)
-    earned |= kills | mining.achievements(block, mines, sync)
     earned |= {
+        Achievement.COLLECT_FOOD: eats_meat,
         Achievement.COLLECT_DRINK: drinks,
         Achievement.EAT_PLANT: eats,
         Achievement.OPEN_CHEST: opens,
@@ -93,8 +100,8 @@ def _gates(chance, state, cell, block, same, acting, params, static):
     Construction sites are no business of mining's requirements: acting on them always passes.
 
     Returns:
-        The state, who acts (A,) bool, the `coordination.Sync`, who (A,) faces a cell whose
-        requirement a completed handover ended, and the achievements earned.
+        The state, who acts (A,) bool, the `coordination.Sync`, who (A,) completes a handover, and
+        the achievements earned.
     """
     at_site = (block == Block.CONSTRUCTION_SITE) | (block == Block.CONSTRUCTION_IN_PROGRESS)
     requirement = at(state.floor.requirement, cell).astype(jnp.int32)
@@ -116,18 +123,18 @@ def _gates(chance, state, cell, block, same, acting, params, static):
     earned = coordination.achievements(sync, requirement)
     earned[Achievement.HANDOVER_COMPLETE] = completes
     earned[Achievement.COORD_MINE_HANDOVER] = completes
-    return state, passes | (acting & at_site), sync, _anyone(completes, same), earned
+    return state, passes | (acting & at_site), sync, completes, earned
 
 
-def _change_map(state, cell, block, same, mines, changes, cleared):
-    """Blocks give way to what they leave, and requirements end with what was mined."""
+def _change_map(state, cell, block, same, leaves, ends):
+    """Blocks give way to what agents leave of them (A,), 0 for no change, and requirements end."""
     floor = state.floor
-    leaves = jnp.asarray(mining.LEAVES)[block]
-    ends = cleared | _anyone(mines & jnp.asarray(mining.COORDINATED)[block], same)
+    leaves = jnp.where(same, leaves[None, :], 0).max(axis=1)
+    ends = (same & ends[None, :]).any(axis=1)
     requirement, soft = at(floor.requirement, cell), at(floor.soft, cell)
     return state.replace(
         floor=floor.replace(
-            block=put(floor.block, cell, jnp.where(_anyone(changes, same), leaves, block)),
+            block=put(floor.block, cell, jnp.where(leaves > 0, leaves, block)),
             requirement=put(floor.requirement, cell, jnp.where(ends, 0, requirement)),
             soft=put(floor.soft, cell, soft & ~ends),
         )
@@ -140,32 +147,31 @@ def _take_sapling(chance, state, on_grass, forages):
     return state.replace(inventory=inventory.replace(sapling=inventory.sapling + takes))
 
 
-def _collect(state, block, mines, sync):
-    soft, hard = mining.mined_together(mines & jnp.asarray(mining.COORDINATED)[block], sync)
-    counters = state.counters
+def _collect(state, used, mines, coordinated, sync):
+    soft, hard = mining.mined_together(coordinated, sync)
+    events = {"mine_sync_soft": soft, "mine_sync_hard": hard}
+    earned = mining.achievement(used, soft, hard)
     return state.replace(
-        inventory=mining.gather(state.inventory, block, mines, sync.yields),
-        counters=counters.replace(
-            mine_sync_soft=counters.mine_sync_soft + soft.any(),
-            mine_sync_hard=counters.mine_sync_hard + hard.any(),
-        ),
+        inventory=mining.gather(state.inventory, used, mines, sync.yields),
+        achievements=award_each(state.achievements, earned),
+        counters=count_events(state.counters, events),
     )
 
 
 def _open_chests(key, state, opens, params, static):
-    inventory = when_any(
+    floor = state.floor
+    found = when_any(
         opens.any(),
-        lambda inventory, *found: chests.loot(inventory, *found, params, static),
-        state.inventory,
+        lambda _, *chests_opened: chests.loot(*chests_opened, params, static),
+        jnp.zeros((opens.shape[0], len(chests.FINDS)), jnp.int32),
         key,
         opens,
-        opens & ~state.floor.chest_opened,
+        opens & ~floor.chest_opened,
         state.players.specialization,
         state.floor_index,
     )
-    floor = state.floor
     return state.replace(
-        inventory=inventory,
+        inventory=chests.take(state.inventory, found),
         floor=floor.replace(chest_opened=floor.chest_opened | opens),
     )
 
@@ -187,7 +193,7 @@ def _eat_plants(state, eats, cell):
         food=jnp.where(eats, food, players.food),
         hunger=jnp.where(eats, 0.0, players.hunger),
     )
-    there = (cell[:, None, :] == plants.position).all(-1)  # (A, P)
+    there = cell_number(cell)[:, None] == cell_number(plants.position)  # (A, P)
     eaten = (eats[:, None] & there).any(axis=0)
     return state.replace(
         players=players,
@@ -200,8 +206,3 @@ def _hurt_boss(state, hurts):
         boss_progress=state.boss_progress + hurts.any(),
         boss_spawn_steps=jnp.where(hurts.any(), BOSS_SPAWN_STEPS, state.boss_spawn_steps),
     )
-
-
-def _anyone(who: jax.Array, same: jax.Array) -> jax.Array:
-    """(A,) bool: an agent facing the same cell is among `who`."""
-    return (same & who[None, :]).any(axis=1)

@@ -8,7 +8,10 @@ import numpy as np
 
 from alem_env.core.enums import Achievement, Block
 from alem_env.core.state import Inventory
+from alem_env.rules.common import NO_ACHIEVEMENT
 from alem_env.rules.coordination import Sync
+
+NOTHING = -1
 
 
 class Resource(NamedTuple):
@@ -18,7 +21,8 @@ class Resource(NamedTuple):
     leaves: Block
     gives: str  # field of Inventory
     pickaxe: int  # least level
-    together: tuple[Achievement, Achievement] | None = None  # for soft, hard coordination
+    # for soft, hard coordination
+    together: tuple[int, int] = (NO_ACHIEVEMENT, NO_ACHIEVEMENT)
     coordinated: bool = True  # company multiplies its yield and mining it ends the requirement
 
 
@@ -41,43 +45,50 @@ RESOURCES = (
 )
 
 _NEVER = 127
-# by block: the pickaxe level it takes, what it leaves, whether coordination counts
-PICKAXE_NEEDED = np.full(len(Block), _NEVER, np.int32)
-LEAVES = np.zeros(len(Block), np.uint8)
-COORDINATED = np.zeros(len(Block), bool)
+_GOODS = tuple(dict.fromkeys(resource.gives for resource in RESOURCES))
+
+
+class Matter(NamedTuple):
+    """What blocks are to those who use them. (A,) int32 each, or numbers of one block."""
+
+    block: jax.Array | int
+    pickaxe: jax.Array | int = _NEVER  # the level it takes to mine it
+    leaves: jax.Array | int = Block.INVALID
+    coordinated: jax.Array | int = False
+    gives: jax.Array | int = NOTHING  # index into _GOODS
+    soft: jax.Array | int = NO_ACHIEVEMENT  # for mining it together, where it may be tried alone
+    hard: jax.Array | int = NO_ACHIEVEMENT  # where it may not
+
+
+_ROWS = np.array([Matter(block) for block in Block], np.int32)
+_ROWS[Block.CHEST] = Matter(Block.CHEST, leaves=Block.PATH)
+_ROWS[Block.RIPE_PLANT] = Matter(Block.RIPE_PLANT, leaves=Block.PLANT)
 for _r in RESOURCES:
-    PICKAXE_NEEDED[_r.block] = _r.pickaxe
-    LEAVES[_r.block] = _r.leaves
-    COORDINATED[_r.block] = _r.coordinated
-LEAVES[Block.CHEST] = Block.PATH
-LEAVES[Block.RIPE_PLANT] = Block.PLANT
+    _ROWS[_r.block] = Matter(
+        _r.block, _r.pickaxe, _r.leaves, _r.coordinated, _GOODS.index(_r.gives), *_r.together
+    )
 
 
-def who_mines(block: jax.Array, acting: jax.Array, inventory: Inventory) -> jax.Array:
-    """(A,) bool: who acts on a block (A,) that can be mined, with a good enough pickaxe."""
-    return acting & (inventory.pickaxe >= jnp.asarray(PICKAXE_NEEDED)[block])
+def look_up(block: jax.Array) -> Matter:
+    """Of blocks (A,); nobody can do anything with an INVALID one."""
+    rows = jnp.asarray(_ROWS)[block]
+    return Matter(*(rows[:, column] for column in range(rows.shape[1])))
 
 
-def gather(inventory: Inventory, block: jax.Array, mines: jax.Array, yields: jax.Array):
-    """Inventory with what each agent mined (A,) from a block (A,), times `yields` (A,)."""
-    amount = jnp.where(jnp.asarray(COORDINATED)[block], yields, 1) * mines
-    gained = {}
-    for resource in RESOURCES:
-        one = amount * (block == resource.block)
-        gained[resource.gives] = gained.get(resource.gives, 0) + one
-    return inventory.replace(**{name: getattr(inventory, name) + n for name, n in gained.items()})
+def gather(inventory: Inventory, matter: Matter, mines: jax.Array, yields: jax.Array):
+    """Inventory with what each agent mined (A,), times `yields` (A,) where company counts."""
+    amount = jnp.where(matter.coordinated > 0, yields, 1) * mines
+    return inventory.replace(
+        **{
+            name: getattr(inventory, name) + amount * (matter.gives == good)
+            for good, name in enumerate(_GOODS)
+        }
+    )
 
 
-def achievements(block: jax.Array, mines: jax.Array, sync: Sync) -> dict[Achievement, jax.Array]:
-    """Conditions (A,) of the achievements for mining together."""
-    soft, hard = mined_together(mines, sync)
-    earned = {}
-    for resource in RESOURCES:
-        if resource.together:
-            here = block == resource.block
-            earned[resource.together[0]] = soft & here
-            earned[resource.together[1]] = hard & here
-    return earned
+def achievement(matter: Matter, soft: jax.Array, hard: jax.Array) -> jax.Array:
+    """The achievement (A,) for mining together, or NO_ACHIEVEMENT. See `mined_together`."""
+    return jnp.where(soft, matter.soft, jnp.where(hard, matter.hard, NO_ACHIEVEMENT))
 
 
 def mined_together(mines: jax.Array, sync: Sync) -> tuple[jax.Array, jax.Array]:

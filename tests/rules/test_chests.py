@@ -20,15 +20,17 @@ KEYS = rng.split(rng.words(rng.key(0)), NUM_DRAWS)
 def loot_many(static):
     return jax.jit(
         lambda state, opens, params: jax.vmap(
-            lambda key: chests.loot(
+            lambda key: chests.take(
                 state.inventory,
-                key,
-                opens,
-                opens & ~state.floor.chest_opened,
-                state.players.specialization,
-                state.floor_index,
-                params,
-                static,
+                chests.loot(
+                    key,
+                    opens,
+                    opens & ~state.floor.chest_opened,
+                    state.players.specialization,
+                    state.floor_index,
+                    params,
+                    static,
+                ),
             )
         )(KEYS)
     )

@@ -9,6 +9,7 @@ from worlds import edit, plain_state
 from alem_env.core.enums import Achievement, Block
 from alem_env.core.params import StaticParams
 from alem_env.rules import coordination, mining
+from alem_env.rules.common import NO_ACHIEVEMENT
 
 STATIC = StaticParams(num_agents=3)
 INVENTORY = plain_state(STATIC).inventory
@@ -16,8 +17,9 @@ INVENTORY = plain_state(STATIC).inventory
 
 @jax.jit
 def mine(inventory, block, acting, yields):
-    mines = mining.who_mines(block, acting, inventory)
-    return mines, mining.gather(inventory, block, mines, yields)
+    matter = mining.look_up(jnp.where(acting, block, Block.INVALID))
+    mines = inventory.pickaxe >= matter.pickaxe
+    return mines, mining.gather(inventory, matter, mines, yields)
 
 
 def try_mining(block, pickaxe, acting=(True, True, False), yields=1):
@@ -62,12 +64,19 @@ def test_company_multiplies_all_but_stalagmites():
     assert try_mining(Block.STALAGMITE, 2, yields=6)[1] == {"stone": [1, 1, 0]}
 
 
-def test_what_blocks_leave():
-    assert mining.LEAVES[Block.TREE] == Block.GRASS
-    assert mining.LEAVES[Block.FIRE_TREE] == Block.FIRE_GRASS
-    assert mining.LEAVES[Block.ICE_SHRUB] == Block.ICE_GRASS
-    assert mining.LEAVES[Block.RIPE_PLANT] == Block.PLANT
-    assert mining.LEAVES[Block.RUBY] == Block.PATH
+@pytest.mark.parametrize(
+    "block, leaves",
+    [
+        (Block.TREE, Block.GRASS),
+        (Block.FIRE_TREE, Block.FIRE_GRASS),
+        (Block.ICE_SHRUB, Block.ICE_GRASS),
+        (Block.RIPE_PLANT, Block.PLANT),
+        (Block.CHEST, Block.PATH),
+        (Block.RUBY, Block.PATH),
+    ],
+)
+def test_what_blocks_leave(block, leaves):
+    assert mining.look_up(jnp.array([block])).leaves[0] == leaves
 
 
 def test_achievements_are_for_the_ore_mined_in_company():
@@ -76,9 +85,8 @@ def test_achievements_are_for_the_ore_mined_in_company():
         success=yes, soft=jnp.array([True, False, True]), agents=jnp.array([2, 1, 1])
     )
     blocks = jnp.array([Block.COAL, Block.RUBY, Block.COAL], jnp.uint8)
-    earned = mining.achievements(blocks, jnp.array([True, True, True]), sync)
-    earned = {a: who.tolist() for a, who in earned.items() if who.any()}
-    assert earned == {
-        Achievement.COORD_MINE_COAL_SOFT: [True, False, False],
-        Achievement.COORD_MINE_RUBY_HARD: [False, True, False],
-    }
+    together = mining.mined_together(jnp.array([True, True, True]), sync)
+    earned = mining.achievement(mining.look_up(blocks), *together)
+    assert earned.tolist() == [
+        Achievement.COORD_MINE_COAL_SOFT, Achievement.COORD_MINE_RUBY_HARD, NO_ACHIEVEMENT
+    ]  # fmt: skip
