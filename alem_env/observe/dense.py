@@ -19,11 +19,11 @@ from alem_env.observe.compact import (
     KINDS_PER_CLASS,
     NUM_CELLS,
     NUM_REQUESTS,
-    NUMBERS,
     Observation,
     View,
     unpack,
 )
+from alem_env.observe.numbers import NUMBERS
 
 _NUM_CLASSES = 5  # melee, passive, ranged mobs; mobs' and players' projectiles
 _NUM_ROLES = len(Specialization) - 1
