@@ -18,7 +18,7 @@ from jax import lax
 
 from alem_env.core.enums import Action, Item, MobCoordination
 from alem_env.core.params import EnvParams, StaticParams
-from alem_env.core.state import Players, State, light_index
+from alem_env.core.state import Floor, Players, State, light_index
 from alem_env.core.tables import MAP_SIZE, VIEW_SIZE
 from alem_env.observe.mask import action_mask
 from alem_env.observe.numbers import numbers
@@ -31,6 +31,7 @@ LIGHT_THRESHOLD = 0.05
 HANDOVER_STEPS_SHOWN = 15
 NUM_REQUESTS = Action.REQUEST_SAPPHIRE - Action.REQUEST_FOOD + 1
 NOWHERE = 127  # a cell that is not in view
+_FAR = -1000  # a row or column off every map and view
 
 
 @struct.dataclass
@@ -46,7 +47,7 @@ class Observation:
     handovers: jax.Array  # (A, H) uint16: cell 0-6, steps left (0 to 15) 7-10
     team: jax.Array  # (A, A) uint32, self first: see `_pack_team`
     health: jax.Array  # (A, A) float32, self first
-    numbers: jax.Array  # (A, 45) int16, columns NUMBERS
+    numbers: jax.Array  # (A, 45) int16, columns numbers.NUMBERS
     daylight: jax.Array  # (A,) float32
     legal: jax.Array  # (A, num_actions) bool
 
@@ -80,16 +81,26 @@ class View(NamedTuple):
 
 def observe(state: State, params: EnvParams, static: StaticParams) -> Observation:
     """The observation of every agent in one world."""
-    players, floor = state.players, state.floor
+    players = state.players
     codes = _ground_codes(state)
-    mobs = (floor.melee, floor.passive, floor.ranged)
-    shots = (floor.mob_projectiles, floor.player_projectiles)
+    slots, handovers = _slots(state.floor), state.handovers
+    # As published: a handover just before the first row or column is shown on the far side.
+    across = jnp.where(handovers.position < 0, np.array(MAP_SIZE), 0)
+    # whatever has a cell is looked up at once
+    things = [slots.position, handovers.position + across, players.position]
+    position = jnp.concatenate(things)
+    parts = np.cumsum([len(thing) for thing in things])[:-1]
+    lit = jnp.split(_is_lit(codes, position), parts)
+    places = [_Places(*p) for p in zip(
+        *[jnp.split(field, parts, axis=1) for field in _places(position, players)], strict=True
+    )]  # fmt: skip
+    mobs, shots = _slot_lists(slots, places[0], lit[0])
     return Observation(
         ground=_ground(codes, players),
-        mobs=_mob_list(mobs, players, codes),
-        projectiles=_projectile_list(shots, players, codes),
-        handovers=_handover_list(state, codes),
-        team=_pack_team(players, codes),
+        mobs=mobs,
+        projectiles=shots,
+        handovers=_handover_list(state, things[1], places[1], lit[1]),
+        team=_pack_team(players, places[2], lit[2]),
         health=players.health[team_order(static.num_agents)],
         numbers=numbers(state).astype(jnp.int16),
         daylight=jnp.broadcast_to(state.light_level, players.alive.shape),
@@ -208,7 +219,7 @@ def _places(position: jax.Array, players: Players) -> _Places:
 
 
 def _is_last(target: jax.Array) -> jax.Array:
-    """(A, n) bool: no later slot writes to the same target (A, n).
+    """(m, n) bool: no later slot writes to the same target (m, n).
 
     One term a slot rather than a reduction over pairs: that fuses into vector code. The barrier
     keeps the compiler from working out the targets anew in every term.
@@ -221,56 +232,69 @@ def _is_last(target: jax.Array) -> jax.Array:
     return is_last
 
 
-def _slot_lists(groups, present: str, first_class: int, players: Players, codes: jax.Array):
-    """Of the slots of all groups: cell (A, n), channel (n,), visible and shown (A, n)."""
-    position = jnp.concatenate([group.position for group in groups])
-    channel = jnp.concatenate(
-        [g.kind + KINDS_PER_CLASS * (first_class + k) for k, g in enumerate(groups)]
+class _Slots(NamedTuple):
+    """Mobs and projectiles: G groups of n slots each, the shorter ones filled up. (G * n, ...)"""
+
+    position: jax.Array
+    present: jax.Array
+    channel: jax.Array
+    coordination: jax.Array  # NORMAL for projectiles
+    mobs: np.ndarray  # which slots are mobs', and which are projectiles', without those filled up
+    projectiles: np.ndarray
+    size: int  # n
+
+
+def _slots(floor: Floor) -> _Slots:
+    mobs = (floor.melee, floor.passive, floor.ranged)
+    shots = (floor.mob_projectiles, floor.player_projectiles)
+    groups = [*mobs, *shots]
+    size = max(len(group.kind) for group in groups)
+
+    def fill(values, filler):
+        missing = [(0, size - len(values))] + [(0, 0)] * (values.ndim - 1)
+        return jnp.pad(values, missing, constant_values=filler)
+
+    def join(values, filler):
+        return jnp.concatenate([fill(value, filler) for value in values])
+
+    real = np.stack([np.arange(size) < len(group.kind) for group in groups])
+    is_mob = (np.arange(len(groups)) < len(mobs))[:, None]
+    normal = jnp.full(size, int(MobCoordination.NORMAL))
+    return _Slots(
+        position=join([g.position for g in groups], _FAR),
+        present=join([g.alive for g in mobs] + [g.active for g in shots], False),
+        channel=join([g.kind + KINDS_PER_CLASS * k for k, g in enumerate(groups)], 0),
+        coordination=join([g.coordination for g in mobs] + [normal] * len(shots), 0),
+        mobs=np.flatnonzero(real & is_mob),
+        projectiles=np.flatnonzero(real & ~is_mob),
+        size=size,
     )
-    present = jnp.concatenate([getattr(group, present) for group in groups])
-    place = _places(position, players)
-    visible = place.in_view & (present & _is_lit(codes, position))
-    written = place.target * 64 + channel
-    shown, start = [], 0
-    for group in groups:  # groups have channels of their own
-        stop = start + group.kind.shape[0]
-        shown.append(_is_last(written[:, start:stop]))
-        start = stop
-    cell = jnp.where(visible, place.target, NOWHERE)
-    return cell, channel, visible, visible & jnp.concatenate(shown, axis=1)
 
 
-def _mob_list(groups, players: Players, codes: jax.Array) -> jax.Array:
-    """`Observation.mobs`."""
-    cell, channel, visible, shown = _slot_lists(groups, "alive", 0, players, codes)
-    coordination = jnp.concatenate([group.coordination for group in groups])
+def _slot_lists(slots: _Slots, place: _Places, lit: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """`Observation.mobs` and `Observation.projectiles`."""
+    visible = place.in_view & (slots.present & lit)
+    # a slot that is hidden still writes; groups have channels of their own
+    written = place.target * 64 + slots.channel
+    shown = visible & _is_last(written.reshape(-1, slots.size)).reshape(visible.shape)
     # Only live mobs in view mark their cell, and no other slot takes a mark away.
-    requires = visible & (coordination > MobCoordination.NORMAL)
-    hard = visible & (coordination == MobCoordination.HARD)
-    return _pack16(cell, channel, shown, requires, hard)
+    requires = visible & (slots.coordination > MobCoordination.NORMAL)
+    hard = visible & (slots.coordination == MobCoordination.HARD)
+    cell = jnp.where(visible, place.target, NOWHERE)
+    words = _pack16(cell, slots.channel, shown, requires, hard)
+    return words[:, slots.mobs], words[:, slots.projectiles]
 
 
-def _projectile_list(groups, players: Players, codes: jax.Array) -> jax.Array:
-    """`Observation.projectiles`."""
-    cell, channel, _, shown = _slot_lists(groups, "active", 3, players, codes)
-    return _pack16(cell, channel, shown)
-
-
-def _handover_list(state: State, codes: jax.Array) -> jax.Array:
+def _handover_list(state: State, position, place: _Places, lit: jax.Array) -> jax.Array:
     """`Observation.handovers`; of several on one cell, the one with most time left is shown."""
     pending = state.handovers
     steps = jnp.clip(pending.deadline - state.timestep, 0, HANDOVER_STEPS_SHOWN)
     steps = jnp.where(pending.active, steps, 0)
     slots = np.arange(steps.shape[0])
-    # As published: a cell just before the first row or column is shown on the far side.
-    position = jnp.where(
-        pending.position < 0, pending.position + np.array(MAP_SIZE), pending.position
-    )
     row, column = position[:, 0], position[:, 1]
     same = (row[:, None] == row) & (column[:, None] == column)
     beats = (steps > steps[:, None]) | ((steps == steps[:, None]) & (slots > slots[:, None]))
-    shown = _is_lit(codes, position) & ~(same & beats).any(-1)
-    place = _places(position, state.players)
+    shown = lit & ~(same & beats).any(-1)
     steps = jnp.where(place.in_view & shown, steps, 0)
     return (jnp.where(steps > 0, place.target, NOWHERE) | steps << 7).astype(jnp.uint16)
 
@@ -285,13 +309,12 @@ def _pack16(cell, channel, *flags) -> jax.Array:
 # --- The team and the agent itself --------------------------------------------------------------
 
 
-def _pack_team(players: Players, codes: jax.Array) -> jax.Array:
+def _pack_team(players: Players, place: _Places, lit: jax.Array) -> jax.Array:
     """`Observation.team`: cell 0-6, alive shown 7, alive 8, direction 9-12, role 13-14,
     request 15-18, message 19-24; each row in the order of `team_order`.
     """
     agents = players.alive.shape[0]
-    place = _places(players.position, players)
-    visible = place.in_view & _is_lit(codes, players.position)
+    visible = place.in_view & lit
     alive_shown = visible & players.alive & _is_last(place.target)
     cell = jnp.where(visible, place.target, NOWHERE)
     direction = 3 * _side(place.row, VIEW_ROWS) + _side(place.column, VIEW_COLUMNS)
