@@ -180,11 +180,11 @@ def _wound(health: jax.Array, target: jax.Array, lost: jax.Array) -> jax.Array:
     """
     slots = np.arange(health.shape[1])
 
-    def strike(health, attack):
-        target, lost = attack
-        return health + jnp.where(slots == target[:, None], -lost[:, None], 0.0), None
+    def strike(attack, health):
+        struck = slots == target[:, attack, None]
+        return health + jnp.where(struck, -lost[:, attack, None], 0.0)
 
-    return lax.scan(strike, health, (target.T, lost.T))[0]
+    return lax.fori_loop(0, target.shape[1], strike, health)
 
 
 def _set_health(floor: Floor, health: jax.Array) -> Floor:
