@@ -12,6 +12,7 @@ import numpy as np
 
 from alem_env.core import state as st
 from alem_env.core import storage
+from alem_env.core.enums import MobClass
 from alem_env.core.params import StaticParams
 from alem_env.core.tables import DARK_FLOORS, MAP_SIZE, NUM_FLOORS
 from alem_env.rules.plants import ripen
@@ -76,6 +77,7 @@ _PLANTS = {
     "growing": "growing_plants_mask",
 }  # fmt: skip
 
+_MOB_GROUPS = {MobClass.MELEE: "melee", MobClass.PASSIVE: "passive", MobClass.RANGED: "ranged"}
 _MOBS = {
     "position": "{0}_mobs.position", "health": "{0}_mobs.health", "alive": "{0}_mobs.mask",
     "cooldown": "{0}_mobs.attack_cooldown", "kind": "{0}_mobs.type_id",
@@ -114,8 +116,12 @@ def to_reference(state: st.State, static: StaticParams) -> dict[str, np.ndarray]
         out["item_map"][floor][cells] = np.where(
             stamped, s.ladders.stamp[row], out["item_map"][floor][cells]
         )
-    for group in ("melee", "passive", "ranged"):
-        _stack(out, floors, group, _MOBS, group)
+    for mob_class, group in _MOB_GROUPS.items():
+        part = floors[0].mobs.of(mob_class)
+        for ours, theirs in _MOBS.items():
+            out[theirs.format(group)] = np.stack(
+                [np.asarray(getattr(f.mobs, ours))[part] for f in floors]
+            )
     for group in ("mob_projectile", "player_projectile"):
         _stack(out, floors, f"{group}s", _PROJECTILES, group)
         shape = out[f"{group}s.mask"].shape
@@ -222,9 +228,7 @@ def _floor(flat: Mapping[str, np.ndarray], index: int) -> st.Floor:
         item=flat["item_map"][index].astype(np.uint8),
         requirement=flat["coordination_map"][index].astype(np.int8),
         soft=flat["soft_coordination_mask"][index],
-        melee=group(st.Mobs, _MOBS, "melee"),
-        passive=group(st.Mobs, _MOBS, "passive"),
-        ranged=group(st.Mobs, _MOBS, "ranged"),
+        mobs=_mobs(flat, index),
         mob_projectiles=group(st.Projectiles, _PROJECTILES, "mob_projectile"),
         player_projectiles=group(st.Projectiles, _PROJECTILES, "player_projectile"),
         sites=st.Sites(
@@ -233,6 +237,17 @@ def _floor(flat: Mapping[str, np.ndarray], index: int) -> st.Floor:
         ),
         chest_opened=flat["chests_opened"][index],
         monsters_killed=flat["monsters_killed"][index],
+    )
+
+
+def _mobs(flat: Mapping[str, np.ndarray], index: int) -> st.Mobs:
+    groups = [_MOB_GROUPS[mob_class] for mob_class in st.MOVING_ORDER]
+    return st.Mobs(
+        **{
+            ours: np.concatenate([flat[theirs.format(group)][index] for group in groups])
+            for ours, theirs in _MOBS.items()
+        },
+        slots=tuple(len(flat[_MOBS["alive"].format(group)][index]) for group in groups),
     )
 
 
@@ -246,9 +261,8 @@ def _stack(out, floors, group, fields, name) -> None:
 def _occupancy(floors: list[st.Floor]) -> np.ndarray:
     occupied = np.zeros((NUM_FLOORS, *MAP_SIZE), bool)
     for index, floor in enumerate(floors):
-        for mobs in (floor.melee, floor.passive, floor.ranged):
-            row, column = np.asarray(mobs.position)[np.asarray(mobs.alive)].T
-            occupied[index, row, column] = True
+        row, column = np.asarray(floor.mobs.position)[np.asarray(floor.mobs.alive)].T
+        occupied[index, row, column] = True
     return occupied
 
 

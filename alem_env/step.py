@@ -72,7 +72,7 @@ def step(
     state = trading.request(state, actions)
     state = comms.communicate(state, actions, static)
     state = movement.move_players(state, actions, params)
-    state = mobs.move_mobs(luck.mobs_key, state, params, static)
+    state = mobs.move_mobs(luck.mobs_key, state, params)
     state = spawning.spawn_mobs(luck, state, params, static)
     health_after_mobs = state.players.health
     state = plants.grow(state)

@@ -27,7 +27,7 @@ ALL_FILES = [
 
 _MIDDLE = {"specialization", "coordination", "handover", "combat", "achievements"}
 # rules that hold no rule of their own: what several rules ask
-_SHARED_RULES = {"common", "light", "terrain", "plants", "herd", "chance"}
+_SHARED_RULES = {"common", "light", "terrain", "plants", "chance"}
 _STEP_PATH = ("alem_env.core", "alem_env.rules", "alem_env.step")
 _AT_HOME = {
     "hydra": (),  # scripts only

@@ -1,4 +1,4 @@
-"""The order of a step's phases, and which numbers each gets. Rules are tested one by one elsewhere."""
+"""The order of a step's phases, and which numbers each gets. Rules have tests of their own."""
 
 import importlib
 import inspect

@@ -8,24 +8,55 @@ H pending handovers, P plants. Coordinates are (row, column).
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import struct
 
-from alem_env.core.enums import Achievement
+from alem_env.core.enums import Achievement, MobClass
 from alem_env.core.params import StaticParams
 from alem_env.core.tables import LIGHT_INDEX
+
+MOVING_ORDER = (MobClass.MELEE, MobClass.PASSIVE, MobClass.RANGED)
 
 
 @struct.dataclass
 class Mobs:
-    """Creatures of one class on one floor. Dead slots still move and cool down, as published."""
+    """Creatures on one floor. Dead slots still move and cool down, as published.
 
-    position: jax.Array  # (n, 2) int32
-    health: jax.Array  # (n,) float32
-    alive: jax.Array  # (n,) bool
-    cooldown: jax.Array  # (n,) int32, steps until the next attack; falls without limit
-    kind: jax.Array  # (n,) int32, index into the creature tables
-    coordination: jax.Array  # (n,) int32, MobCoordination, fixed by world generation
-    agents_required: jax.Array  # (n,) int32, 0 for ordinary mobs
+    Slots are in the order in which mobs move: melee, passive, ranged (`MOVING_ORDER`); M are all.
+    """
+
+    position: jax.Array  # (M, 2) int32
+    health: jax.Array  # (M,) float32
+    alive: jax.Array  # (M,) bool
+    cooldown: jax.Array  # (M,) int32, steps until the next attack; falls without limit
+    kind: jax.Array  # (M,) int32, index into the creature tables
+    coordination: jax.Array  # (M,) int32, MobCoordination, fixed by world generation
+    agents_required: jax.Array  # (M,) int32, 0 for ordinary mobs
+    slots: tuple[int, int, int] = struct.field(pytree_node=False)  # how many of each class
+
+    @property
+    def mob_class(self) -> np.ndarray:
+        """(M,) int32, MobClass of each slot."""
+        return np.repeat(np.array(MOVING_ORDER, np.int32), self.slots)
+
+    def of(self, mob_class: MobClass) -> slice:
+        """The slots of a class."""
+        place = MOVING_ORDER.index(mob_class)
+        start = sum(self.slots[:place])
+        return slice(start, start + self.slots[place])
+
+    def only(self, mob_class: MobClass) -> "Mobs":
+        """The mobs of a class."""
+        slots = tuple(
+            n if c == mob_class else 0 for c, n in zip(MOVING_ORDER, self.slots, strict=True)
+        )
+        part = self.of(mob_class)
+        return jax.tree.map(lambda leaf: leaf[part], self).replace(slots=slots)
+
+
+def mob_slots(static: StaticParams) -> tuple[int, int, int]:
+    """How many mobs of each class a floor has room for, in MOVING_ORDER."""
+    return static.max_melee_mobs, static.max_passive_mobs, static.max_ranged_mobs
 
 
 @struct.dataclass
@@ -53,9 +84,7 @@ class Floor:
     item: jax.Array  # (48, 48) uint8, Item (rules 0.1.0: block ids above it, which mean no item)
     requirement: jax.Array  # (48, 48) int8: 0 none, k > 0 needs k agents, -w handed over in w steps
     soft: jax.Array  # (48, 48) bool, the requirement may be tried alone
-    melee: Mobs
-    passive: Mobs
-    ranged: Mobs
+    mobs: Mobs
     mob_projectiles: Projectiles
     player_projectiles: Projectiles
     sites: Sites

@@ -20,8 +20,7 @@ from alem_env.core.tables import MAP_SIZE
 _NUM_CELLS = MAP_SIZE[0] * MAP_SIZE[1]
 _PLANES = ("block", "item", "requirement", "soft")
 _GROUPS = {
-    "melee": Mobs, "passive": Mobs, "ranged": Mobs,
-    "mob_projectiles": Projectiles, "player_projectiles": Projectiles, "sites": Sites,
+    "mobs": Mobs, "mob_projectiles": Projectiles, "player_projectiles": Projectiles, "sites": Sites,
 }  # fmt: skip
 # Fields whose range is not proven small. Idle projectiles fly on, cooldowns fall without limit.
 _WIDE = {Mobs: ("health", "cooldown"), Projectiles: ("position",), Sites: ()}
@@ -38,17 +37,19 @@ def fields(floor: Floor) -> tuple[dict, dict]:
     """All else that a floor has: what fits into a stored word, and what does not."""
     small, wide = {"chest_opened": floor.chest_opened}, {"monsters_killed": floor.monsters_killed}
     for name, kind in _GROUPS.items():
-        for field in kind.__dataclass_fields__:
+        for field in _arrays(kind):
             part = wide if field in _WIDE[kind] else small
             part[f"{field}.{name}"] = getattr(getattr(floor, name), field)
     return small, wide
 
 
-def build_floor(planes: Planes, fields: tuple[dict, dict]) -> Floor:
-    """Inverse of `planes` and `fields`."""
+def build_floor(planes: Planes, fields: tuple[dict, dict], like: Floor) -> Floor:
+    """Inverse of `planes` and `fields`; `like` is a floor of the same sizes."""
     values = {**fields[0], **fields[1]}
     groups = {
-        name: kind(**{field: values[f"{field}.{name}"] for field in kind.__dataclass_fields__})
+        name: getattr(like, name).replace(
+            **{field: values[f"{field}.{name}"] for field in _arrays(kind)}
+        )
         for name, kind in _GROUPS.items()
     }
     return Floor(
@@ -57,6 +58,10 @@ def build_floor(planes: Planes, fields: tuple[dict, dict]) -> Floor:
         chest_opened=values["chest_opened"],
         monsters_killed=values["monsters_killed"],
     )
+
+
+def _arrays(kind: type) -> list[str]:
+    return [field for field in kind.__dataclass_fields__ if field != "slots"]
 
 
 # --- Any values as one vector -------------------------------------------------------------------
@@ -111,7 +116,7 @@ def unpack_floor(row: jax.Array, like: Floor) -> Floor:
     """
     small, wide = fields(like)
     cells, small_words, wide_words = unpack_row(row, num_words(small))
-    return build_floor(cells, (from_words(small_words, small), from_words(wide_words, wide)))
+    return build_floor(cells, (from_words(small_words, small), from_words(wide_words, wide)), like)
 
 
 def pack_row(planes: Planes, small: jax.Array, wide: jax.Array) -> jax.Array:

@@ -18,7 +18,7 @@ from jax import lax
 
 from alem_env.core.enums import Action, Item, MobCoordination
 from alem_env.core.params import EnvParams, StaticParams
-from alem_env.core.state import Floor, Players, State, light_index
+from alem_env.core.state import MOVING_ORDER, Floor, Players, State, light_index
 from alem_env.core.tables import MAP_SIZE, VIEW_SIZE
 from alem_env.observe.mask import action_mask
 from alem_env.observe.numbers import numbers
@@ -245,7 +245,7 @@ class _Slots(NamedTuple):
 
 
 def _slots(floor: Floor) -> _Slots:
-    mobs = (floor.melee, floor.passive, floor.ranged)
+    mobs = [floor.mobs.only(mob_class) for mob_class in MOVING_ORDER]
     shots = (floor.mob_projectiles, floor.player_projectiles)
     groups = [*mobs, *shots]
     size = max(len(group.kind) for group in groups)

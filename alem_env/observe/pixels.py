@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from alem_env.core.enums import MobClass
 from alem_env.core.state import State
 from alem_env.core.tables import LIGHT_INDEX, MAP_SIZE, VIEW_SIZE
 from alem_env.observe import tiles
@@ -48,13 +47,10 @@ def _floor(state: State) -> np.ndarray:
     cells = tiles.blocks()[np.asarray(floor.block)]  # (48, 48, 16, 16, 3)
     for row, column in np.argwhere(np.asarray(floor.item) > 0):
         _put(cells, (row, column), tiles.item(int(floor.item[row, column])))
-    groups = {
-        MobClass.PASSIVE: floor.passive, MobClass.MELEE: floor.melee, MobClass.RANGED: floor.ranged,
-    }  # fmt: skip
-    for mob_class, mobs in groups.items():
-        for k in np.flatnonzero(mobs.alive):
-            sprite = tiles.mob(int(mob_class), int(mobs.kind[k]), int(mobs.coordination[k]))
-            _put(cells, np.asarray(mobs.position[k]), sprite)
+    mobs = floor.mobs
+    for k in np.flatnonzero(mobs.alive):
+        mob = (mobs.mob_class[k], mobs.kind[k], mobs.coordination[k])
+        _put(cells, np.asarray(mobs.position[k]), tiles.mob(*map(int, mob)))
     players = state.players
     for k in range(players.alive.shape[0]):
         awake = not (players.sleeping[k] or players.resting[k])

@@ -1,10 +1,8 @@
 """Damage: of players to mobs and to each other, of mobs to players, of projectiles to mobs.
 
-Shapes: A agents, m slots of a class of mobs. Damage and defense have three channels: physical,
+Shapes: A agents, M mobs. Damage and defense have three channels: physical,
 fire, ice.
 """
-
-from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -13,17 +11,21 @@ from flax import struct
 from jax import lax
 
 from alem_env.core.enums import Achievement, Enchantment, MobClass, Specialization
-from alem_env.core.state import Floor, Inventory, Mobs, Players, State
+from alem_env.core.state import Inventory, Mobs, Players, State
 from alem_env.core.tables import BOSS_EXTRA_DAMAGE, MOB_ACHIEVEMENT, MOB_DEFENSE, SWORD_DAMAGE
-from alem_env.rules.common import NO_ACHIEVEMENT, award_each, count_events, is_role, max_food
-from alem_env.rules.herd import cell_number
+from alem_env.rules.common import (
+    NO_ACHIEVEMENT,
+    award_each,
+    cell_number,
+    count_events,
+    is_role,
+    max_food,
+)
 
 FOOD_OF_PASSIVE = 6
 SLEEPER_EXTRA_DAMAGE = 2.5
 
-# the field of Floor that holds each class, by MobClass
-MOB_FIELDS = ("passive", "melee", "ranged")
-_CLASSES = np.arange(len(MOB_FIELDS))[:, None]  # a column of arrays (3, A)
+_CLASSES = np.arange(3)[:, None]  # MobClass, as a column of arrays (3, A) or (3, M)
 _NOWHERE = -(2**20)  # no cell number
 
 # 2 * MobCoordination + (enough agents) -> factor of damage. A soft elite takes half damage from too
@@ -96,28 +98,22 @@ def damage_to_players(damage: jax.Array, defense: jax.Array, fighting_boss: jax.
 
 
 def attack(
-    floor: Floor,
+    mobs: Mobs,
     attacking: jax.Array,
     position: jax.Array,
     damage: jax.Array,
     same_target: jax.Array,
-) -> tuple[Floor, Blows]:
-    """Attacks of players, where elite mobs ask for company.
+) -> tuple[Mobs, Blows]:
+    """Attacks of players, each on the first mob of every class; elite mobs ask for company.
 
     Args:
-        floor: the team's floor.
+        mobs: the mobs.
         attacking: (A,) bool.
         position: (A, 2) int32, cells struck.
         damage: (A, 3) float32.
         same_target: (A, A) bool, which agents face the same cell.
-
-    Returns:
-        The floor, with its mobs and `monsters_killed`, and the blows.
     """
-    cell = _by_class(
-        floor, lambda mobs: jnp.where(mobs.alive, cell_number(mobs.position), _NOWHERE), _NOWHERE
-    )
-    hit, target, kind, coordination, required = _find_targets(floor, cell, position)
+    hit, target, kind, coordination, required = _find_targets(mobs, position)
     hit &= attacking
     elite = hit & (coordination > 0)
     enough = (same_target & hit[:, None, :]).sum(axis=2) >= jnp.maximum(required, 2)
@@ -126,75 +122,51 @@ def attack(
     factor = jnp.where(hit, factor, 0.0)
 
     lost = reduce_damage(damage, jnp.asarray(_DEFENSE)[16 * _CLASSES + kind])
-    health = _wound(_by_class(floor, lambda mobs: mobs.health, 0.0), target, lost * factor)
-    falls = (cell != _NOWHERE) & ~(health > 0)
-    is_target = target[:, :, None] == np.arange(health.shape[1])
-    blows = Blows(
-        killed=(factor > 0) & (is_target & falls[:, None, :]).any(axis=2),
+    health = _wound(mobs.health, target, lost * factor)
+    falls = mobs.alive & ~(health > 0)
+    is_target = target[:, :, None] == np.arange(len(health))
+    return mobs.replace(health=health, alive=mobs.alive & ~falls), Blows(
+        killed=(factor > 0) & (is_target & falls).any(axis=2),
         kind=kind,
         food=FOOD_OF_PASSIVE * (1 + together * coordination),
         elite=elite,
         together=together,
     )
-    monsters_killed = floor.monsters_killed + falls[MobClass.MELEE :].sum()
-    return _set_health(floor, health).replace(monsters_killed=monsters_killed), blows
 
 
-def _find_targets(floor: Floor, cell: jax.Array, position: jax.Array):
-    """The first mob of each class on cells.
+def _find_targets(mobs: Mobs, position: jax.Array):
+    """The first live mob of each class on (A, 2) cells.
 
     Slot and traits of a mob are packed into one number, so that the least of them tells all.
-
-    Args:
-        floor: the team's floor.
-        cell: (3, m) int32, cell numbers of live mobs.
-        position: (A, 2) int32.
 
     Returns:
         Whether there is one, its slot (beyond all others without one), kind, coordination, and the
         agents it requires. (3, A) each.
     """
-    traits = _by_class(
-        floor, lambda mobs: mobs.kind + 16 * mobs.coordination + 64 * mobs.agents_required, 0
-    )
-    packed = traits + 1024 * np.arange(traits.shape[1], dtype=np.int32)
-    none = 1024 * traits.shape[1]
-    there = cell[:, None, :] == cell_number(position)[:, None]  # (3, A, m)
-    first = jnp.where(there, packed[:, None, :], none).min(axis=2)
+    slots = np.arange(len(mobs.mob_class), dtype=np.int32)
+    packed = mobs.kind + 16 * mobs.coordination + 64 * mobs.agents_required + 1024 * slots
+    none = 1024 * len(slots)
+    cell = jnp.where(mobs.alive, cell_number(mobs.position), _NOWHERE)
+    there = cell == cell_number(position)[:, None]  # (A, M)
+    is_class = mobs.mob_class == _CLASSES  # (3, M)
+    first = jnp.where(there & is_class[:, None], packed, none).min(axis=2)
     return first < none, first >> 10, first & 15, (first >> 4) & 3, (first >> 6) & 15
 
 
-def _by_class(floor: Floor, value: Callable[[Mobs], jax.Array], fill) -> jax.Array:
-    """(3, m) array of `value` (n,) of the mobs of each class, in rows filled up with `fill`."""
-    rows = [value(getattr(floor, field)) for field in MOB_FIELDS]
-    slots = max(row.shape[0] for row in rows)
-    padding = [np.full(slots - row.shape[0], fill, row.dtype) for row in rows]
-    return jnp.stack([jnp.concatenate(pair) for pair in zip(rows, padding, strict=True)])
-
-
 def _wound(health: jax.Array, target: jax.Array, lost: jax.Array) -> jax.Array:
-    """Health (3, m) after attacks that cost slots `target` (3, A) the health `lost` (3, A).
+    """Health (M,) after attacks that cost slots `target` (3, A) the health `lost` (3, A).
 
     Several attacks on one mob are subtracted one after the other, which decides the last bit. A
     loop, since the compiler stores what a loop makes, and repeats other sums where they are read.
     """
-    slots = np.arange(health.shape[1])
+    slots = np.arange(len(health))
 
     def strike(attack, health):
-        struck = slots == target[:, attack, None]
-        return health + jnp.where(struck, -lost[:, attack, None], 0.0)
+        # an agent strikes at most one mob of each class: no two are the same slot
+        struck = slots == target[:, attack, None]  # (3, M)
+        return health + jnp.where(struck, -lost[:, attack, None], 0.0).sum(axis=0)
 
     return lax.fori_loop(0, target.shape[1], strike, health)
-
-
-def _set_health(floor: Floor, health: jax.Array) -> Floor:
-    """The floor with mobs of health (3, m); those that have none left die."""
-    groups = {}
-    for mob_class, field in enumerate(MOB_FIELDS):
-        mobs = getattr(floor, field)
-        left = health[mob_class, : mobs.alive.shape[0]]
-        groups[field] = mobs.replace(health=left, alive=mobs.alive & (left > 0))
-    return floor.replace(**groups)
 
 
 # --- Players' blows -----------------------------------------------------------------------------
@@ -221,11 +193,13 @@ def strike_mobs(
     """
     players = state.players
     damage = player_damage(players, state.inventory)
-    floor, blows = attack(state.floor, attacking, position, damage, same_target)
+    floor = state.floor
+    mobs, blows = attack(floor.mobs, attacking, position, damage, same_target)
+    killed = floor.mobs.alive & ~mobs.alive & (mobs.mob_class != MobClass.PASSIVE)
     eats = blows.killed[MobClass.PASSIVE] & can_eat
     food = jnp.minimum(max_food(players), players.food + blows.food[MobClass.PASSIVE])
     state = state.replace(
-        floor=floor,
+        floor=floor.replace(mobs=mobs, monsters_killed=floor.monsters_killed + killed.sum()),
         players=players.replace(
             food=jnp.where(eats, food, players.food),
             hunger=jnp.where(eats, 0.0, players.hunger),

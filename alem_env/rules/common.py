@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alem_env.core.enums import Achievement, Block, Specialization
+from alem_env.core.enums import Achievement, Block, MobClass, Specialization
 from alem_env.core.state import NUM_ACHIEVEMENTS, Counters, Floor, Inventory, Players, State
 from alem_env.core.tables import (
     BOSS_FLOOR,
@@ -84,11 +84,13 @@ def is_occupied(floor: Floor, position: jax.Array) -> jax.Array:
     size = jnp.asarray((rows, columns))
     cell = jnp.where(position < 0, position + size, position)
     cell = jnp.clip(cell, 0, size - 1)
-    occupied = jnp.zeros(position.shape[:-1], bool)
-    for mobs in (floor.melee, floor.passive, floor.ranged):
-        there = (cell[..., None, :] == mobs.position).all(-1) & mobs.alive
-        occupied |= there.any(-1)
-    return occupied
+    there = (cell[..., None, :] == floor.mobs.position).all(-1) & floor.mobs.alive
+    return there.any(-1)
+
+
+def cell_number(position: jax.Array) -> jax.Array:
+    """One number for each of (..., 2) cells, on the map or within a thousand cells of it."""
+    return position[..., 0] * 4096 + position[..., 1]
 
 
 def is_in_player(players: Players, position: jax.Array) -> jax.Array:
@@ -102,8 +104,9 @@ def is_fighting_boss(state: State) -> jax.Array:
 
 def is_boss_vulnerable(state: State) -> jax.Array:
     """No live melee or ranged mob on the floor, and no more of them to come."""
-    monsters = state.floor.melee.alive.any() | state.floor.ranged.alive.any()
-    return ~monsters & (state.boss_spawn_steps <= 0)
+    mobs = state.floor.mobs
+    monsters = mobs.alive & (mobs.mob_class != MobClass.PASSIVE)
+    return ~monsters.any() & (state.boss_spawn_steps <= 0)
 
 
 def has_beaten_boss(state: State) -> jax.Array:

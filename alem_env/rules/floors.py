@@ -87,7 +87,7 @@ def _swap_floors(state: State, moves: jax.Array, new_level: jax.Array) -> State:
     floors = np.arange(NUM_FLOORS)
     freed = jnp.where(floors == level, slots[new_level], jnp.where(floors == new_level, -1, slots))
     return state.replace(
-        floor=storage.build_floor(planes, (words.small, words.wide)),
+        floor=storage.build_floor(planes, (words.small, words.wide), state.floor),
         stored=stored,
         stored_slot=jnp.where(moves, freed, slots),
         handovers=words.handovers,

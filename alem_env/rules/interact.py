@@ -18,6 +18,7 @@ from alem_env.rules.common import (
     at,
     award,
     award_each,
+    cell_number,
     count_events,
     facing,
     in_bounds,
@@ -29,7 +30,6 @@ from alem_env.rules.common import (
     put,
     same_cell,
 )
-from alem_env.rules.herd import cell_number
 from alem_env.rules.specialization import gate
 
 SAPLING_CHANCE = 0.2

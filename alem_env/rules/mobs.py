@@ -4,7 +4,7 @@ Mobs move one after another: melee, passive, ranged, by slot. What a mob wishes 
 own draws and position and on the players, who stand still meanwhile, so all wishes are formed at
 once; only who gets in whose way, wounds and projectile slots are settled in order.
 
-Shapes: M mobs of all classes (`rules.herd`), A agents. Dead slots move as well.
+Shapes: M mobs of all classes, A agents. Dead slots move as well.
 """
 
 import jax
@@ -15,12 +15,11 @@ from jax import lax
 
 from alem_env.core import rng
 from alem_env.core.enums import Achievement, MobClass
-from alem_env.core.params import EnvParams, StaticParams
-from alem_env.core.state import Players, State
+from alem_env.core.params import EnvParams
+from alem_env.core.state import MOVING_ORDER, Mobs, Players, State
 from alem_env.core.tables import MAP_SIZE, MELEE_DAMAGE, RANGED_PROJECTILE
 from alem_env.rules import combat, projectiles
-from alem_env.rules.common import at, award, in_bounds, is_fighting_boss, is_in_player
-from alem_env.rules.herd import Herd, cell_number, gather, release, slot_classes, slot_counts
+from alem_env.rules.common import at, award, cell_number, in_bounds, is_fighting_boss, is_in_player
 from alem_env.rules.terrain import MOB_BARRIERS, passes
 
 SIGHT = 10  # melee mobs chase players nearer than this
@@ -53,40 +52,37 @@ class Wishes:
     stays: jax.Array  # (M,) bool, False if it vanishes because no player is near
 
 
-def move_mobs(key: jax.Array, state: State, params: EnvParams, static: StaticParams) -> State:
+def move_mobs(key: jax.Array, state: State, params: EnvParams) -> State:
     """All mobs and all projectiles take their turn.
 
     Args:
         key: (2,) uint32.
         state: the world.
         params: `mob_despawn_distance`, `friendly_fire`.
-        static: numbers of slots.
     """
-    counts, classes = slot_counts(static), slot_classes(static)
-    before = gather(state.floor)
+    before = state.floor.mobs
+    melee, archers = before.of(MobClass.MELEE), before.of(MobClass.RANGED)
     wishes = form_wishes(
-        before, draw(key, counts), classes, state.players, params, is_fighting_boss(state)
+        before, draw(key, before.slots), state.players, params, is_fighting_boss(state)
     )
     alive = before.alive & wishes.stays
-    herd = before.replace(
-        position=settle_moves(before, wishes, alive, classes, state),
+    mobs = before.replace(
+        position=settle_moves(before, wishes, alive, state),
         alive=alive,
         cooldown=wishes.cooldown,
     )
-    melee, archers = slice(counts[0]), slice(counts[0] + counts[1], None)
-    state = strike_players(state, herd.kind[melee], wishes.strikes[melee])
+    state = strike_players(state, mobs.kind[melee], wishes.strikes[melee])
     shots, _ = projectiles.spawn(
         state.floor.mob_projectiles,
         wishes.shoots[archers],
         before.position[archers],
         wishes.aim[archers],
-        jnp.arange(counts[2], dtype=jnp.int32),
-        jnp.asarray(RANGED_PROJECTILE)[herd.kind[archers]],
+        jnp.arange(before.slots[-1], dtype=jnp.int32),
+        jnp.asarray(RANGED_PROJECTILE)[mobs.kind[archers]],
     )
-    state = state.replace(floor=state.floor.replace(mob_projectiles=shots))
-    state = projectiles.fly_mob_projectiles(state, herd)
-    state, herd = projectiles.fly_player_projectiles(state, herd, classes, params)
-    return state.replace(floor=release(state.floor, herd))
+    state = state.replace(floor=state.floor.replace(mobs=mobs, mob_projectiles=shots))
+    state = projectiles.fly_mob_projectiles(state)
+    return projectiles.fly_player_projectiles(state, params)
 
 
 def draw(key: jax.Array, counts: tuple[int, int, int]) -> Draws:
@@ -95,7 +91,7 @@ def draw(key: jax.Array, counts: tuple[int, int, int]) -> Draws:
     Every mob splits the key it is handed. A melee mob splits four times and hands on the last
     sub-key, the others hand on the key; between classes the chain is split once more.
     """
-    melee, passive, ranged = counts
+    melee, passive, ranged = counts  # of slots
     hands_on_sub = [False, *([False, False, False, True] * melee), False]
     first_passive = len(hands_on_sub)
     hands_on_sub += [False] * (passive + 1)
@@ -124,9 +120,8 @@ def draw(key: jax.Array, counts: tuple[int, int, int]) -> Draws:
 
 
 def form_wishes(
-    herd: Herd,
+    mobs: Mobs,
     draws: Draws,
-    classes: np.ndarray,
     players: Players,
     params: EnvParams,
     boss: jax.Array,
@@ -134,17 +129,15 @@ def form_wishes(
     """What all mobs want, given the players.
 
     Args:
-        herd: the mobs.
+        mobs: the mobs.
         draws: their random numbers.
-        classes: (M,) MobClass of each.
         players: the team.
         params: `mob_despawn_distance`.
         boss: () bool, fighting the boss: monsters see everyone and never vanish.
     """
-    melee, passive = classes == MobClass.MELEE, classes == MobClass.PASSIVE
-    ranged = classes == MobClass.RANGED
-    row, column = herd.position[:, 0], herd.position[:, 1]
-    ready = (herd.cooldown <= 0) & herd.alive
+    melee, passive, ranged = (mobs.mob_class == c for c in MOVING_ORDER)
+    row, column = mobs.position[:, 0], mobs.position[:, 1]
+    ready = (mobs.cooldown <= 0) & mobs.alive
 
     # the nearest player alive; the first of several, and player 0 if all are dead
     nearest = jnp.full(row.shape, _NOBODY)
@@ -179,22 +172,20 @@ def form_wishes(
     step_column = jnp.where(factor == 0, wander_column, factor * aim_column)
     step = jnp.stack([step_row, step_column], axis=1)
     return Wishes(
-        cell=herd.position + jnp.where(busy[:, None], 0, step),
+        cell=mobs.position + jnp.where(busy[:, None], 0, step),
         aim=jnp.stack([aim_row, aim_column], axis=1),
         strikes=strikes,
         shoots=shoots,
         cooldown=jnp.where(
             busy,
             np.where(melee, MELEE_COOLDOWN, RANGED_COOLDOWN),
-            herd.cooldown - np.where(passive, 0, 1),
+            mobs.cooldown - np.where(passive, 0, 1),
         ),
         stays=(nearest < params.mob_despawn_distance) | (boss & ~passive),
     )
 
 
-def settle_moves(
-    herd: Herd, wishes: Wishes, alive: jax.Array, classes: np.ndarray, state: State
-) -> jax.Array:
+def settle_moves(mobs: Mobs, wishes: Wishes, alive: jax.Array, state: State) -> jax.Array:
     """Positions (M, 2) after all mobs moved in order, each only if its cell is free then.
 
     A cell is taken by a mob that has not had its turn and is alive, or that had its turn and is
@@ -202,28 +193,26 @@ def settle_moves(
     bits, so that the pass in order is a few operations on words.
 
     Args:
-        herd: the mobs before.
+        mobs: the mobs before.
         wishes: where they want to be.
         alive: (M,) bool, which of them are alive after their turn.
-        classes: (M,) MobClass of each.
         state: the world, for its blocks and players.
     """
-    mobs = len(classes)
-    barriers = jnp.asarray(MOB_BARRIERS)[herd.kind, classes]
+    barriers = jnp.asarray(MOB_BARRIERS)[mobs.kind, mobs.mob_class]
     possible = in_bounds(wishes.cell) & passes(at(state.floor.block, wishes.cell), barriers)
     possible &= ~is_in_player(state.players, wishes.cell)
-    possible &= (wishes.cell != herd.position).any(-1)
+    possible &= (wishes.cell != mobs.position).any(-1)
 
-    where, goal = cell_number(herd.position), cell_number(wishes.cell)
-    slots = np.arange(mobs)
-    own = np.zeros((mobs, -(-mobs // 32)), np.uint32)  # the bit of each mob
+    where, goal = cell_number(mobs.position), cell_number(wishes.cell)
+    slots = np.arange(sum(mobs.slots))
+    own = np.zeros((len(slots), -(-len(slots) // 32)), np.uint32)  # the bit of each mob
     own[slots, slots // 32] = 1 << (slots % 32)
     earlier = np.cumsum(own, axis=0, dtype=np.uint32) - own  # bits of those who have moved before
     later = ~earlier - own
     on_place = _pack_bits(goal[:, None] == where[None, :], own)
     on_goal = _pack_bits(goal[:, None] == goal[None, :], own)
     still_alive = _pack_bits(alive, own)
-    possible &= (on_place & later & _pack_bits(herd.alive, own) == 0).all(axis=1)
+    possible &= (on_place & later & _pack_bits(mobs.alive, own) == 0).all(axis=1)
     stayed = on_place & earlier & still_alive
     went = on_goal & earlier & still_alive
 
@@ -234,7 +223,7 @@ def settle_moves(
 
     start = jnp.zeros_like(stayed[0])
     _, moved = lax.scan(settle, start, (possible, stayed, went, jnp.asarray(own)), unroll=8)
-    return jnp.where(moved[:, None], wishes.cell, herd.position)
+    return jnp.where(moved[:, None], wishes.cell, mobs.position)
 
 
 def strike_players(state: State, kind: jax.Array, strikes: jax.Array) -> State:

@@ -1,7 +1,5 @@
 """Arrows and balls: shooting, flying, and what they hit. Shapes: n slots, A agents, M mobs."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +8,7 @@ from jax import lax
 from alem_env.core.batch import when_any
 from alem_env.core.enums import Achievement, Action, Block, MobClass, ProjectileKind, Specialization
 from alem_env.core.params import EnvParams
-from alem_env.core.state import NUM_ACHIEVEMENTS, Players, Projectiles, State
+from alem_env.core.state import NUM_ACHIEVEMENTS, Mobs, Players, Projectiles, State
 from alem_env.core.tables import (
     DIRECTIONS,
     MAP_SIZE,
@@ -30,7 +28,6 @@ from alem_env.rules.common import (
     put,
     same_cell,
 )
-from alem_env.rules.herd import Herd
 
 FIREBALL_MANA = 2
 
@@ -110,18 +107,17 @@ def shoot(state: State, actions: jax.Array) -> State:
     )
 
 
-def fly_mob_projectiles(state: State, herd: Herd) -> State:
+def fly_mob_projectiles(state: State) -> State:
     """Projectiles of mobs fly one cell, hurt and wake players, and break tables and furnaces.
 
     Args:
-        state: the world, whose own mobs are not read.
-        herd: the mobs, which stop projectiles.
+        state: the world.
     """
     floor, players = state.floor, state.players
     shots = floor.mob_projectiles
     position = shots.position + shots.direction
     block, breaks = _broken_blocks(at(floor.block, position), position, shots.active)
-    stopped = (_same(position, herd.position) & herd.alive).any(axis=1)
+    stopped = (_same(position, floor.mobs.position) & floor.mobs.alive).any(axis=1)
     flies_on = in_bounds(position) & ~is_solid(block) & ~stopped
 
     touches = _same(shots.position, players.position) | _same(position, players.position)
@@ -146,47 +142,40 @@ def fly_mob_projectiles(state: State, herd: Herd) -> State:
     )
 
 
-def fly_player_projectiles(
-    state: State, herd: Herd, classes: np.ndarray, params: EnvParams
-) -> tuple[State, Herd]:
+def fly_player_projectiles(state: State, params: EnvParams) -> State:
     """Projectiles of players fly one cell; they hit players and the mobs here and there.
 
     Args:
-        state: the world, whose own mobs are not read.
-        herd: the mobs.
-        classes: (M,) MobClass of each.
+        state: the world.
         params: `friendly_fire`.
-
-    Returns:
-        The world and the herd, which is not yet written back to it.
     """
     floor, players = state.floor, state.players
-    shots = floor.player_projectiles
+    mobs, shots = floor.mobs, floor.player_projectiles
     position = shots.position + shots.direction
     blocked = ~in_bounds(position) | is_solid(at(floor.block, position))
     nothing = jnp.zeros(NUM_ACHIEVEMENTS, bool)
-    before = (herd.health, herd.alive, players.health, ~blocked, nothing)
+    before = (mobs.health, mobs.alive, players.health, ~blocked, nothing)
     health, alive, player_health, flies_on, earned = when_any(
         shots.active.any(),
-        partial(_strike, classes=classes),
+        _strike,
         before,
-        herd,
+        mobs,
         shots,
         players,
         combat.player_defense(players, state.inventory),
         params.friendly_fire,
     )
-    killed = herd.alive & ~alive & (classes != MobClass.PASSIVE)
+    killed = mobs.alive & ~alive & (mobs.mob_class != MobClass.PASSIVE)
     shots = shots.replace(position=position, active=shots.active & flies_on)
-    floor = floor.replace(
-        player_projectiles=shots, monsters_killed=floor.monsters_killed + killed.sum()
-    )
-    state = state.replace(
-        floor=floor,
+    return state.replace(
+        floor=floor.replace(
+            mobs=mobs.replace(health=health, alive=alive),
+            player_projectiles=shots,
+            monsters_killed=floor.monsters_killed + killed.sum(),
+        ),
         players=players.replace(health=player_health),
         achievements=state.achievements | earned,  # for the whole team, as published
     )
-    return state, herd.replace(health=health, alive=alive)
 
 
 def shot_damage(shots: Projectiles, players: Players) -> jax.Array:
@@ -205,12 +194,11 @@ def shot_damage(shots: Projectiles, players: Players) -> jax.Array:
 
 def _strike(
     before: tuple[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array],
-    herd: Herd,
+    mobs: Mobs,
     shots: Projectiles,
     players: Players,
     defense: jax.Array,
     friendly_fire: jax.Array,
-    classes: np.ndarray,
 ):
     """What the players' projectiles do, one after the other.
 
@@ -220,12 +208,11 @@ def _strike(
     Args:
         before: health and life of the mobs (M,), health of the players (A,), (n,) bool: no
             obstacle ahead, and (93,) bool: achievements of the team.
-        herd: the mobs.
+        mobs: the mobs.
         shots: the projectiles, before they move.
         players: the team.
         defense: (A, 3) of the players.
         friendly_fire: () bool.
-        classes: (M,) MobClass of each mob.
 
     Returns:
         `before` after them.
@@ -233,9 +220,9 @@ def _strike(
     mob_health, mob_alive, health, flies_on, earned = before
     position = shots.position + shots.direction
     damage = shot_damage(shots, players)
-    mob_defense = jnp.asarray(MOB_DEFENSE)[herd.kind, classes]
-    here = _same(shots.position, herd.position) & shots.active[:, None]  # (n, M)
-    there = _same(position, herd.position) & shots.active[:, None]
+    mob_defense = jnp.asarray(MOB_DEFENSE)[mobs.kind, mobs.mob_class]
+    here = _same(shots.position, mobs.position) & shots.active[:, None]  # (n, M)
+    there = _same(position, mobs.position) & shots.active[:, None]
     mob_lost = combat.reduce_damage(damage[:, None, :], mob_defense)
 
     on_player = _same(position, players.position)  # (n, A)
@@ -258,8 +245,8 @@ def _strike(
     (mob_health, mob_alive, health), spent = lax.scan(
         fly, (mob_health, mob_alive, health), (here, there, mob_lost, lost)
     )
-    killed = herd.alive & ~mob_alive & (classes != MobClass.PASSIVE)
-    column = jnp.asarray(MOB_ACHIEVEMENT)[classes, herd.kind]
+    killed = mobs.alive & ~mob_alive & (mobs.mob_class != MobClass.PASSIVE)
+    column = jnp.asarray(MOB_ACHIEVEMENT)[mobs.mob_class, mobs.kind]
     defeats = killed[:, None] & (column[:, None] == np.arange(NUM_ACHIEVEMENTS))
     flies_on &= ~spent & ~on_player.any(axis=1)
     return mob_health, mob_alive, health, flies_on, earned | defeats.any(axis=0)

@@ -34,8 +34,8 @@ MONSTERS_BEYOND = 9**2
 BOSS_WAVE_WITHIN = 6**2
 SWIMMING_KIND = 5  # of ranged mobs
 BOSS_WAVE_FACTOR = 1000
+_NUM_CLASSES = 3
 _FAR_AWAY = np.int16(MAP_SIZE[0] ** 2 + MAP_SIZE[1] ** 2)  # no player alive
-_FIELDS = {MobClass.PASSIVE: "passive", MobClass.MELEE: "melee", MobClass.RANGED: "ranged"}
 
 
 @struct.dataclass
@@ -61,21 +61,10 @@ def spawn_mobs(chance: Chance, state: State, params: EnvParams, static: StaticPa
     wanted = _wanted(state, boss, chance.spawns, static)
     plane = valid_cells(state, kinds[MobClass.RANGED], boss, params)
     taken = _taken(state.floor, state.players)
-    wanted = jnp.stack([wanted[mob_class] for mob_class in _FIELDS])
     new = _find_cells(plane, taken, wanted, chance.spawn_cell)
 
-    floor = state.floor
-    for mob_class, field in _FIELDS.items():
-        health = jnp.asarray(MOB_HEALTH)[kinds[mob_class], int(mob_class)]
-        mobs = _fill_slot(
-            getattr(floor, field),
-            new.counts[mob_class],
-            _cells(new)[mob_class],
-            health * params.mob_health_multiplier,
-            kinds[mob_class],
-        )
-        floor = floor.replace(**{field: mobs})
-    return state.replace(floor=floor)
+    mobs = _fill_slots(state.floor.mobs, new, kinds, params.mob_health_multiplier)
+    return state.replace(floor=state.floor.replace(mobs=mobs))
 
 
 def valid_cells(
@@ -114,21 +103,17 @@ def _squared_distance(players: Players) -> jax.Array:
     return nearest
 
 
-def _kinds(state: State, boss: jax.Array) -> dict[MobClass, jax.Array]:
-    """The kind of each class that lives here; around the boss, of the floor he is at."""
-    table = jnp.asarray(FLOOR_MOB_KIND)
+def _kinds(state: State, boss: jax.Array) -> jax.Array:
+    """(3,) int32, the kind of each class that lives here; around the boss, of the floor reached."""
+    table = jnp.asarray(FLOOR_MOB_KIND)[:, :_NUM_CLASSES]
     monsters = table[jnp.where(boss, state.boss_progress, state.floor_index)]
-    return {
-        MobClass.PASSIVE: table[state.floor_index, int(MobClass.PASSIVE)],
-        MobClass.MELEE: monsters[int(MobClass.MELEE)],
-        MobClass.RANGED: monsters[int(MobClass.RANGED)],
-    }
+    is_passive = np.arange(_NUM_CLASSES) == MobClass.PASSIVE
+    return jnp.where(is_passive, table[state.floor_index], monsters)
 
 
-def _wanted(
-    state: State, boss: jax.Array, numbers: jax.Array, static: StaticParams
-) -> dict[MobClass, jax.Array]:
-    """Which classes get a mob if a cell is found: a slot is free, and a number of (3,) says so."""
+def _wanted(state: State, boss: jax.Array, numbers: jax.Array, static: StaticParams) -> jax.Array:
+    """(3,) bool, which classes get a mob if a cell is found: there is room, and a number of (3,)
+    says so."""
     floor = state.floor
     chance = jnp.asarray(FLOOR_SPAWN_CHANCE * np.float32(static.num_agents))[state.floor_index]
     factor = 1 + 2 * (floor.monsters_killed < MONSTERS_TO_CLEAR_FLOOR)
@@ -137,32 +122,33 @@ def _wanted(
 
     in_dungeon = jnp.isin(state.floor_index, np.array(DUNGEON_FLOORS))
     crowd = jnp.where(in_dungeon, 1, static.num_agents)
-    room = {
-        MobClass.PASSIVE: floor.passive.alive.sum() < static.max_passive_mobs,
-        MobClass.MELEE: floor.melee.alive.sum() < static.melee_mobs_per_agent * crowd,
-        MobClass.RANGED: floor.ranged.alive.sum() < static.ranged_mobs_per_agent * crowd,
-    }
-    lucky = {
-        MobClass.PASSIVE: (numbers[0] < chance[0]) & ~boss,
-        MobClass.MELEE: numbers[1] < melee_chance * factor,
-        MobClass.RANGED: numbers[2] < chance[2] * factor,
-    }
-    return {mob_class: room[mob_class] & lucky[mob_class] for mob_class in room}
+    mobs = floor.mobs
+    living = jnp.stack([mobs.alive[mobs.of(MobClass(c))].sum() for c in range(_NUM_CLASSES)])
+    room = _by_class(
+        static.max_passive_mobs,
+        static.melee_mobs_per_agent * crowd,
+        static.ranged_mobs_per_agent * crowd,
+    )
+    likely = _by_class(jnp.where(boss, 0.0, chance[0]), melee_chance * factor, chance[2] * factor)
+    return (living < room) & (numbers < likely)
+
+
+def _by_class(passive, melee, ranged) -> jax.Array:
+    values = {MobClass.PASSIVE: passive, MobClass.MELEE: melee, MobClass.RANGED: ranged}
+    return jnp.stack([values[c] for c in sorted(values)])
 
 
 def _taken(floor: Floor, players: Players) -> Taken:
     """Cells of live mobs and of all players, dead or alive."""
-    groups = (floor.melee, floor.passive, floor.ranged)
-    mobs = jnp.concatenate([mobs.position for mobs in groups])
-    alive = jnp.concatenate([mobs.alive for mobs in groups])
     standing = jnp.where(
         players.position < 0, players.position + jnp.asarray(MAP_SIZE), players.position
     )
-    on_mob = ((standing[:, None] == mobs[None]).all(-1) & alive).any(axis=1)
+    mobs = floor.mobs
+    on_mob = ((standing[:, None] == mobs.position).all(-1) & mobs.alive).any(axis=1)
     same = (standing[:, None] == standing[None]).all(-1)
     repeated = (same & np.tri(len(standing), k=-1, dtype=bool)).any(axis=1)
-    cell = jnp.concatenate([mobs, standing])
-    counts = jnp.concatenate([alive, in_bounds(standing) & ~on_mob & ~repeated])
+    cell = jnp.concatenate([mobs.position, standing])
+    counts = jnp.concatenate([mobs.alive, in_bounds(standing) & ~on_mob & ~repeated])
     return Taken(row=cell[:, 0], column=cell[:, 1], counts=counts)
 
 
@@ -188,7 +174,7 @@ def _find_cells(plane: jax.Array, taken: Taken, wanted: jax.Array, numbers: jax.
         wanted: (3,) bool, by class.
         numbers: (3,) float32, the draws.
     """
-    classes = np.arange(len(_FIELDS), dtype=np.int32)
+    classes = np.arange(_NUM_CLASSES, dtype=np.int32)
     rows = np.arange(MAP_SIZE[0])
 
     def find(new, item):
@@ -262,21 +248,29 @@ def _choose(
     return cell // MAP_SIZE[1], cell % MAP_SIZE[1]
 
 
-def _fill_slot(
-    mobs: Mobs, appears: jax.Array, position: jax.Array, health: jax.Array, kind: jax.Array
-) -> Mobs:
-    """A new mob in the first free slot. Its kind is written even if nothing appears, as published;
-    with all slots full, to slot 0.
+def _fill_slots(mobs: Mobs, new: Taken, kinds: jax.Array, health_multiplier: jax.Array) -> Mobs:
+    """A new mob in the first free slot of its class. The kind is written even if nothing appears,
+    as published; with all slots full, to the class's first.
+
+    Args:
+        mobs: those there are.
+        new: the cells (3,) of the classes' new mobs, and which appear.
+        kinds: (3,) int32.
+        health_multiplier: () float32.
     """
-    slots = mobs.alive.shape[0]
-    free_before = (np.tri(slots, k=-1, dtype=bool) & ~mobs.alive).any(axis=1)
-    full = mobs.alive.all()
-    slot = jnp.where(full, np.arange(slots) == 0, ~mobs.alive & ~free_before)
-    new = slot & appears
+    mob_class = mobs.mob_class
+    before = (mob_class[:, None] == mob_class) & np.tri(len(mob_class), k=-1, dtype=bool)
+    free = ~mobs.alive
+    is_first = ~(before & free).any(axis=1)
+    is_full = ~((mob_class[:, None] == mob_class) & free).any(axis=1)
+    slot = jnp.where(is_full, ~before.any(axis=1), free & is_first)
+    appears = slot & new.counts[mob_class]
+    kind = kinds[mob_class]
+    health = jnp.asarray(MOB_HEALTH)[kind, mob_class] * health_multiplier
     return mobs.replace(
-        position=jnp.where(new[:, None], position, mobs.position),
-        health=jnp.where(new, health, mobs.health),
-        alive=mobs.alive | new,
+        position=jnp.where(appears[:, None], _cells(new)[mob_class], mobs.position),
+        health=jnp.where(appears, health, mobs.health),
+        alive=mobs.alive | appears,
         kind=jnp.where(slot, kind, mobs.kind),
     )
 

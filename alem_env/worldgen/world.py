@@ -219,7 +219,7 @@ def _populate(planes, items, sites, elites, static: StaticParams) -> st.Floor:
         item=items,
         requirement=requirement,
         soft=soft,
-        **{kind: _no_mobs(*coordination) for kind, coordination in elites.items()},
+        mobs=_no_mobs(elites, static),
         mob_projectiles=_no_projectiles(static.max_mob_projectiles),
         player_projectiles=_no_projectiles(static.max_player_projectiles),
         sites=st.Sites(position=sites, built=jnp.zeros(sites.shape[:2], jnp.int32)),
@@ -228,7 +228,8 @@ def _populate(planes, items, sites, elites, static: StaticParams) -> st.Floor:
     )
 
 
-def _no_mobs(coordination: jax.Array, agents_required: jax.Array) -> st.Mobs:
+def _no_mobs(elites, static: StaticParams) -> st.Mobs:
+    coordination, agents_required = elites
     shape = coordination.shape
     return st.Mobs(
         position=jnp.zeros((*shape, 2), jnp.int32),
@@ -238,6 +239,7 @@ def _no_mobs(coordination: jax.Array, agents_required: jax.Array) -> st.Mobs:
         kind=jnp.zeros(shape, jnp.int32),
         coordination=coordination,
         agents_required=agents_required,
+        slots=st.mob_slots(static),
     )
 
 

@@ -50,7 +50,8 @@ def floor():
     def whole(low, high, *shape, dtype=np.int32):
         return random.integers(low, high, shape, endpoint=True).astype(dtype)
 
-    def mobs(n):
+    def mobs(slots):
+        n = sum(slots)
         return states.Mobs(
             position=whole(0, 47, n, 2),
             health=random.random(n).astype(np.float32) * 24,
@@ -59,6 +60,7 @@ def floor():
             kind=whole(0, 7, n),
             coordination=whole(0, 2, n),
             agents_required=whole(0, 8, n),
+            slots=slots,
         )
 
     def projectiles(n):
@@ -75,9 +77,7 @@ def floor():
         item=whole(0, 4, 48, 48, dtype=np.uint8),
         requirement=whole(-48, 8, 48, 48, dtype=np.int8),
         soft=whole(0, 1, 48, 48).astype(bool),
-        melee=mobs(9),
-        passive=mobs(9),
-        ranged=mobs(6),
+        mobs=mobs((9, 9, 6)),
         mob_projectiles=projectiles(9),
         player_projectiles=projectiles(9),
         sites=states.Sites(position=whole(0, 47, 12, 2), built=whole(0, 3, 12)),

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from recorded import read
-from worlds import MIDDLE, edit, plain_state
+from worlds import MIDDLE, edit, plain_state, with_mobs
 
-from alem_env.core.enums import Block, MobCoordination
+from alem_env.core.enums import Block, MobClass, MobCoordination
 from alem_env.core.params import StaticParams, difficulty
 from alem_env.observe.compact import NOWHERE, VIEW_COLUMNS, VIEW_ROWS, observe, unpack
 
@@ -29,14 +29,18 @@ def place(row, column):
 def with_slots(group, present, places, kinds):
     """A plain world with the first slots of a group at these places."""
     state = plain_state(STATIC)
+    if "projectiles" not in group:
+        first = state.floor.mobs.of(MobClass[group.upper()]).start
+        slots = slice(first, first + len(places))
+        places = np.array([place(*p) for p in places])
+        return with_mobs(state, slots, position=places, alive=present, kind=kinds)
     slots = getattr(state.floor, group).kind.shape[0]
     rest = slots - len(places)
-    flag = "active" if "projectiles" in group else "alive"
     return edit(
         state,
         **{
             f"floor__{group}__position": np.array([place(*p) for p in places] + [[40, 40]] * rest),
-            f"floor__{group}__{flag}": np.array(present + [False] * rest),
+            f"floor__{group}__active": np.array(present + [False] * rest),
             f"floor__{group}__kind": np.array(kinds + [7] * rest),
         },
     )
@@ -83,9 +87,7 @@ def test_only_later_slots_of_the_same_kind_erase():
 
 def test_marks_of_coordination_are_not_erased():
     state = with_slots("melee", [True, False], [(8, 10), (-1, -1)], [3, 3])
-    coordination = np.zeros(9, int)
-    coordination[0] = MobCoordination.HARD
-    view = view_of(edit(state, floor__melee__coordination=coordination))
+    view = view_of(with_mobs(state, slice(0, 1), coordination=MobCoordination.HARD))
     assert shown(view) == []
     assert view.mob_cell[0] == CORNER and view.mob_requires[0] and view.mob_hard[0]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from worlds import MIDDLE, edit, plain_state
+from worlds import MIDDLE, edit, plain_state, with_mob
 
 from alem_env.core.enums import Block, Item
 from alem_env.core.params import StaticParams
@@ -34,11 +34,7 @@ def test_all_sprites_exist():
 
 def test_a_whole_floor_and_what_is_on_it():
     state = plain_state(STATIC)
-    alive = np.zeros(9, bool)
-    alive[0] = True
-    place = np.full((9, 2), 30)
-    with_mob = edit(state, floor__melee__alive=alive, floor__melee__position=place)
-    before, after = render(state), render(with_mob)
+    before, after = render(state), render(with_mob(state, "melee", 0, (30, 30)))
     assert before.shape == (48 * 16, 48 * 16, 3) and before.dtype == np.uint8
     changed = np.argwhere((before != after).any(-1)) // tiles.SIZE
     assert set(map(tuple, changed)) == {(30, 30)}

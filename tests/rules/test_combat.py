@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from worlds import MIDDLE, edit, plain_state, run_rule, with_mob
+from worlds import MIDDLE, edit, group_of, plain_state, run_rule, with_mob
 
 from alem_env.core.enums import Achievement, Enchantment, MobCoordination
 from alem_env.core.params import StaticParams
@@ -66,14 +66,16 @@ def test_armour_absorbs_by_piece_and_enchantment():
 
 def test_a_wounded_mob_lives_and_earns_nothing():
     after, _ = strike(one_mob(health=5.0), [True, False, False])
-    assert after.floor.melee.health[4] == 3.0 and after.floor.melee.alive[4]
+    melee = group_of(after.floor, "melee")
+    assert melee.health[4] == 3.0 and melee.alive[4]
     assert after.floor.monsters_killed == 0
     assert not after.achievements.any()
 
 
 def test_a_kill_is_credited_to_all_who_struck():
     after, _ = strike(one_mob(health=2.5, kind=1), [True, False, True])
-    assert not after.floor.melee.alive[4] and after.floor.melee.health[4] == -0.5
+    melee = group_of(after.floor, "melee")
+    assert not melee.alive[4] and melee.health[4] == -0.5
     assert after.floor.monsters_killed == 1
     assert names(after, WARRIOR) == names(after, MINER) == ["DEFEAT_GNOME_WARRIOR"]
     assert names(after, FORAGER) == []
@@ -84,13 +86,13 @@ def test_nothing_happens_beside_a_mob_or_to_a_dead_one(fields):
     cells = None if fields else [[10, 10]] * 3
     before = one_mob(**fields)
     after, eats = strike(before, EVERYBODY, cells, can_eat=EVERYBODY)
-    assert (after.floor.melee.health == before.floor.melee.health).all()
+    assert (group_of(after.floor, "melee").health == group_of(before.floor, "melee").health).all()
     assert eats == NOBODY and after.floor.monsters_killed == 0
 
 
 def test_mobs_resist_by_kind():
     after, _ = strike(one_mob("ranged", 0, kind=6, health=16.0), [True, False, False])
-    np.testing.assert_allclose(after.floor.ranged.health[0], 16 - 0.2, rtol=1e-6)
+    np.testing.assert_allclose(group_of(after.floor, "ranged").health[0], 16 - 0.2, rtol=1e-6)
 
 
 def test_foragers_alone_eat_what_they_kill():
@@ -126,7 +128,7 @@ HARD = dict(coordination=MobCoordination.HARD, agents_required=2, health=20.0)
 )
 def test_elites_ask_for_company(elite, attacking, left):
     after, _ = strike(one_mob(**elite), attacking)
-    assert after.floor.melee.health[4] == left
+    assert group_of(after.floor, "melee").health[4] == left
     assert after.counters.elite_attempts == 1
     assert after.counters.elite_successes == int(sum(attacking) >= elite["agents_required"])
 
@@ -134,7 +136,7 @@ def test_elites_ask_for_company(elite, attacking, left):
 def test_company_elsewhere_does_not_count():
     cells = [TARGET, (10, 10), (10, 10)]
     after, _ = strike(one_mob(**HARD), EVERYBODY, cells)
-    assert after.floor.melee.health[4] == 20 and after.counters.elite_successes == 0
+    assert group_of(after.floor, "melee").health[4] == 20 and after.counters.elite_successes == 0
 
 
 def test_coordinated_elite_kills_are_noted():

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from worlds import MIDDLE, chance_of, edit, plain_state, run_rule, with_blocks, with_mob
+from worlds import MIDDLE, chance_of, edit, group_of, plain_state, run_rule, with_blocks, with_mob
 
 from alem_env.core.enums import Achievement, Action, Block
 from alem_env.core.params import StaticParams, make_params
@@ -182,7 +182,7 @@ def test_the_boss_can_be_hurt_when_its_monsters_are_gone():
 def test_mobs_in_front_are_struck():
     state = with_mob(plain_state(STATIC), "melee", 0, (FRONT, MIDDLE), health=2.0)
     after = act(state)
-    assert not after.floor.melee.alive[0]
+    assert not group_of(after.floor, "melee").alive[0]
     assert earned(after)[WARRIOR] == {"DEFEAT_ZOMBIE"}
 
 

@@ -9,10 +9,10 @@ from alem_env.core import rng
 from alem_env.core.batch import over_worlds
 from alem_env.core.enums import Achievement, Block, ProjectileKind
 from alem_env.core.params import StaticParams, difficulty
+from alem_env.core.state import mob_slots
 from alem_env.core.tables import BOSS_FLOOR
-from alem_env.rules.herd import gather, release, slot_counts
 from alem_env.rules.mobs import MELEE_COOLDOWN, RANGED_COOLDOWN, draw, move_mobs
-from tests.rules.worlds import edit, plain_state, with_blocks, with_mob
+from tests.rules.worlds import edit, group_of, plain_state, with_blocks, with_mob
 
 STATIC = StaticParams()
 PARAMS = difficulty("easy")
@@ -23,20 +23,20 @@ FAR_PLAYERS = np.array([[0, 0], [0, 2], [0, 4]])
 @pytest.fixture(scope="module")
 def many():
     """`move_mobs` of one state under many keys; outcomes have a leading axis."""
-    rule = jax.jit(over_worlds(lambda k, s: move_mobs(k, s, PARAMS, STATIC), in_axes=(0, None)))
+    rule = jax.jit(over_worlds(lambda k, s: move_mobs(k, s, PARAMS), in_axes=(0, None)))
     keys = jax.random.bits(jax.random.key(3), (MANY, 2), jnp.uint32)
     return lambda state: rule(keys, state)
 
 
 def moves(before, after, group, slot):
     """Steps (MANY, 2) of one mob."""
-    start = np.asarray(getattr(before.floor, group).position[slot])
-    return np.asarray(getattr(after.floor, group).position[:, slot]) - start
+    start = np.asarray(group_of(before.floor, group).position[slot])
+    return np.asarray(group_of(after.floor, group).position[:, slot]) - start
 
 
 def test_one_chain_of_keys_serves_all_mobs():
     """The stream's layout, in the plainest form: one split after the other."""
-    counts = slot_counts(STATIC)
+    counts = mob_slots(STATIC)
     key = rng.split_pair(jnp.array([5, 9], jnp.uint32))[0]
     expected = []
     for splits, hands_on_sub, count in zip((4, 1, 3), (True, False, False), counts, strict=True):
@@ -51,14 +51,6 @@ def test_one_chain_of_keys_serves_all_mobs():
     got = draw(jnp.array([5, 9], jnp.uint32), counts)
     got = np.stack([got.wander, got.axis, got.mood], axis=1)
     assert np.array_equal(got, np.array(expected, np.float32))
-
-
-def test_gather_and_release_are_inverse():
-    state = with_mob(plain_state(STATIC), "passive", 4, [3, 5], cooldown=7)
-    herd = gather(state.floor)
-    assert herd.alive.sum() == 1 and herd.position[STATIC.max_melee_mobs + 4].tolist() == [3, 5]
-    same = jax.tree.map(jnp.array_equal, release(state.floor, herd), state.floor)
-    assert all(jax.tree.leaves(same))
 
 
 def test_melee_mobs_chase_the_nearest_player_alive(many):
@@ -96,15 +88,15 @@ def test_mobs_never_share_a_cell_and_may_follow_one_that_left(many):
     for slot in range(9):
         state = with_mob(state, "melee", slot, block[slot])
         state = with_mob(state, "passive", slot, block[9 + slot])
-    herd = jax.vmap(gather)(many(state).floor)
-    for position, alive in zip(np.asarray(herd.position), np.asarray(herd.alive), strict=True):
+    mobs = many(state).floor.mobs
+    for position, alive in zip(np.asarray(mobs.position), np.asarray(mobs.alive), strict=True):
         cells = position[alive]
         assert alive.sum() == 18 and len(np.unique(cells, axis=0)) == 18
-    left = {tuple(c) for c in block} - {tuple(c) for c in np.asarray(herd.position[0, :18])}
+    left = {tuple(c) for c in block} - {tuple(c) for c in np.asarray(mobs.position[0, :18])}
     entered = [
         s for w in range(MANY) for s in range(1, 18)
-        if tuple(np.asarray(herd.position[w, s])) in block
-        and tuple(np.asarray(herd.position[w, s])) != block[s]
+        if tuple(np.asarray(mobs.position[w, s])) in block
+        and tuple(np.asarray(mobs.position[w, s])) != block[s]
     ]  # fmt: skip
     assert left and entered
 
@@ -113,9 +105,12 @@ def test_mobs_far_from_everybody_vanish_except_at_the_boss(many):
     state = edit(plain_state(STATIC), players__position=FAR_PLAYERS)
     state = with_mob(with_mob(state, "melee", 0, [40, 40]), "passive", 0, [35, 40])
     after = many(state).floor
-    assert not after.melee.alive.any() and not after.passive.alive.any()
+    assert not group_of(after, "melee").alive.any() and not group_of(after, "passive").alive.any()
     at_boss = many(edit(state, floor_index=BOSS_FLOOR)).floor
-    assert at_boss.melee.alive[:, 0].all() and not at_boss.passive.alive.any()
+    assert (
+        group_of(at_boss, "melee").alive[:, 0].all()
+        and not group_of(at_boss, "passive").alive.any()
+    )
 
 
 def test_a_blow_wakes_and_the_next_one_hurts_less(many):
@@ -128,7 +123,8 @@ def test_a_blow_wakes_and_the_next_one_hurts_less(many):
     assert after.players.resting[0].tolist() == [False, True, True]
     assert after.achievements[0, :, Achievement.WAKE_UP].tolist() == [True, False, False]
     assert (
-        after.floor.melee.cooldown[:, :3] == jnp.array([MELEE_COOLDOWN, MELEE_COOLDOWN, -1])
+        group_of(after.floor, "melee").cooldown[:, :3]
+        == jnp.array([MELEE_COOLDOWN, MELEE_COOLDOWN, -1])
     ).all()
     assert not moves(state, after, "melee", 0).any()
 
@@ -138,7 +134,7 @@ def test_who_cannot_strike(many, edits):
     state = with_mob(plain_state(STATIC), "melee", 0, [23, 24], **edits)
     after = many(state)
     assert (after.players.health == 9).all()
-    assert (after.floor.melee.cooldown[:, 0] == edits.get("cooldown", 0) - 1).all()
+    assert (group_of(after.floor, "melee").cooldown[:, 0] == edits.get("cooldown", 0) - 1).all()
 
 
 def test_ranged_mobs_shoot_along_the_longer_axis(many):
@@ -149,6 +145,6 @@ def test_ranged_mobs_shoot_along_the_longer_axis(many):
     assert (shots.position[:, 0] == jnp.array([21, 23])).all()
     assert (shots.direction[:, 0] == jnp.array([1, 0])).all()
     assert (shots.owner[:, 0] == 1).all() and (shots.kind[:, 0] == ProjectileKind.FIREBALL).all()
-    assert (after.floor.ranged.cooldown[:, 1] == RANGED_COOLDOWN).all()
+    assert (group_of(after.floor, "ranged").cooldown[:, 1] == RANGED_COOLDOWN).all()
     far = with_mob(plain_state(STATIC), "ranged", 1, [10, 23])
     assert not many(far).floor.mob_projectiles.active.any()

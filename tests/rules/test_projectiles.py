@@ -6,7 +6,6 @@ import pytest
 
 from alem_env.core.enums import Achievement, Action, Block, Enchantment, ProjectileKind
 from alem_env.core.params import StaticParams, difficulty
-from alem_env.rules.herd import gather, release, slot_classes
 from alem_env.rules.projectiles import (
     fly_mob_projectiles,
     fly_player_projectiles,
@@ -14,7 +13,7 @@ from alem_env.rules.projectiles import (
     shot_damage,
     spawn,
 )
-from tests.rules.worlds import edit, plain_state, run_rule, with_blocks, with_mob
+from tests.rules.worlds import edit, group_of, plain_state, run_rule, with_blocks, with_mob
 
 STATIC = StaticParams()
 SLOTS = STATIC.max_player_projectiles
@@ -25,10 +24,7 @@ def fly():
     """Both flights, of the mobs' projectiles and of the players'."""
 
     def both(state, params):
-        state = fly_mob_projectiles(state, gather(state.floor))
-        herd = gather(state.floor)
-        state, herd = fly_player_projectiles(state, herd, slot_classes(STATIC), params)
-        return state.replace(floor=release(state.floor, herd))
+        return fly_player_projectiles(fly_mob_projectiles(state), params)
 
     rule = run_rule(both)
     return lambda state, **overrides: rule(state, difficulty("easy", **overrides))
@@ -113,7 +109,7 @@ def test_mobs_and_the_rim_stop_mob_projectiles(fly):
     state = with_shot(state, "mob_projectiles", 0, [9, 10], [1, 0])
     state = with_shot(state, "mob_projectiles", 1, [0, 5], [-1, 0])
     after = fly(state).floor
-    assert not after.mob_projectiles.active.any() and after.passive.health[0] == 3
+    assert not after.mob_projectiles.active.any() and group_of(after, "passive").health[0] == 3
 
 
 def test_a_kill_by_a_projectile_counts_for_all(fly):
@@ -123,7 +119,10 @@ def test_a_kill_by_a_projectile_counts_for_all(fly):
     state = with_shot(state, "player_projectiles", 2, [20, 20], [1, 0], ProjectileKind.ARROW2)
     after = fly(state)
     assert after.floor.monsters_killed == 1
-    assert not after.floor.melee.alive.any() and not after.floor.passive.alive.any()
+    assert (
+        not group_of(after.floor, "melee").alive.any()
+        and not group_of(after.floor, "passive").alive.any()
+    )
     assert after.achievements[:, Achievement.DEFEAT_ZOMBIE].all()
     assert after.achievements.sum() == STATIC.num_agents  # passive mobs give nothing
     assert not after.floor.player_projectiles.active.any()
@@ -134,7 +133,7 @@ def test_only_one_mob_is_hurt_by_a_projectile(fly):
     state = with_mob(state, "ranged", 0, [11, 10], health=9.0)
     state = with_shot(state, "player_projectiles", 0, [10, 10], [1, 0], ProjectileKind.ARROW)
     after = fly(state).floor
-    assert after.melee.health[0] == 7 and after.ranged.health[0] == 9
+    assert group_of(after, "melee").health[0] == 7 and group_of(after, "ranged").health[0] == 9
 
 
 def test_the_second_of_two_projectiles_passes_over_the_dead(fly):

@@ -11,7 +11,15 @@ from alem_env.core.enums import Block, MobClass
 from alem_env.core.params import StaticParams, difficulty
 from alem_env.core.tables import BOSS_FLOOR, MOB_HEALTH
 from alem_env.rules.spawning import spawn_mobs
-from tests.rules.worlds import chance_of, edit, plain_state, with_blocks, with_mob
+from tests.rules.worlds import (
+    chance_of,
+    edit,
+    group_of,
+    plain_state,
+    with_blocks,
+    with_mob,
+    with_mobs,
+)
 
 STATIC = StaticParams()
 MANY = 64
@@ -32,7 +40,7 @@ def many():
 
 def distances(floor, group, state):
     """Of live mobs from the nearest player."""
-    mobs = getattr(floor, group)
+    mobs = group_of(floor, group)
     cells = np.asarray(mobs.position)[np.asarray(mobs.alive)]
     players = np.asarray(state.players.position)
     return np.sqrt(((cells[:, None] - players[None]) ** 2).sum(-1)).min(1)
@@ -44,14 +52,14 @@ def test_mobs_appear_within_their_distances(many):
     for group, low in (("passive", 3), ("melee", 9), ("ranged", 9)):
         away = distances(floor, group, state)
         assert len(away) > 3 and (away > low).all() and (away < 14).all()
-        alive = getattr(floor, group).alive
+        alive = group_of(floor, group).alive
         assert not alive[:, 1:].any() and not alive[:, 0].all()
 
 
 def test_new_mobs_have_the_floors_kind_and_health(many):
     floor = many(edit(plain_state(STATIC), floor_index=2), mob_health_multiplier=1.5)
     for group, mob_class in zip(GROUPS, MobClass, strict=False):
-        mobs = getattr(floor, group)
+        mobs = group_of(floor, group)
         new = np.asarray(mobs.alive[:, 0])
         assert new.any() and (mobs.kind[:, 0] == 1).all()  # the kind is written in any case
         assert np.allclose(mobs.health[new, 0], 1.5 * MOB_HEALTH[1, mob_class])
@@ -62,13 +70,14 @@ def test_nothing_appears_where_nothing_can(many):
     stone = many(edit(plain_state(STATIC), floor__block=Block.STONE))
     dead = many(edit(plain_state(STATIC), players__alive=False))
     for floor in (stone, dead):
-        assert not any(getattr(floor, group).alive.any() for group in GROUPS)
+        assert not any(group_of(floor, group).alive.any() for group in GROUPS)
 
 
 def test_full_slots_stay_and_the_first_changes_kind(many):
-    state = edit(plain_state(STATIC), floor__melee__alive=True, floor__melee__kind=3)
-    melee = many(state).melee
-    assert (melee.position == state.floor.melee.position).all()
+    state = plain_state(STATIC)
+    state = with_mobs(state, state.floor.mobs.of(MobClass.MELEE), alive=True, kind=3)
+    melee = group_of(many(state), "melee")
+    assert (melee.position == group_of(state.floor, "melee").position).all()
     assert (melee.kind[:, 0] == 0).all() and (melee.kind[:, 1:] == 3).all()
 
 
@@ -77,28 +86,31 @@ def test_the_only_free_cell_is_taken_once(many):
     state = edit(plain_state(STATIC), floor__block=Block.STONE, floor_index=2)
     state = with_blocks(state, r24_c36=Block.PATH)
     floor = many(state)
-    alive = np.stack([np.asarray(getattr(floor, g).alive[:, 0]) for g in GROUPS])
+    alive = np.stack([np.asarray(group_of(floor, g).alive[:, 0]) for g in GROUPS])
     assert alive.any(1).all() and (alive.sum(0) <= 1).all()
     for group, row in zip(GROUPS, alive, strict=True):
-        assert (getattr(floor, group).position[row, 0] == jnp.array([24, 36])).all()
+        assert (group_of(floor, group).position[row, 0] == jnp.array([24, 36])).all()
     taken = many(with_mob(state, "ranged", 3, [24, 36]))
-    assert not taken.passive.alive.any() and not taken.melee.alive.any()
+    assert not group_of(taken, "passive").alive.any() and not group_of(taken, "melee").alive.any()
 
 
 def test_the_boss_calls_monsters_to_graves_nearby(many):
     state = edit(plain_state(STATIC), floor_index=BOSS_FLOOR, boss_progress=5)
     state = with_blocks(state, r20_c24=Block.GRAVE2, r10_c24=Block.GRAVE)
-    assert not many(state).melee.alive.any()
+    assert not group_of(many(state), "melee").alive.any()
     floor = many(edit(state, boss_spawn_steps=3))
-    assert floor.melee.alive[:, 0].all() and (floor.melee.kind[:, 0] == 5).all()
-    assert (floor.melee.position[:, 0] == jnp.array([20, 24])).all()
-    assert not floor.passive.alive.any() and not floor.ranged.alive.any()
+    assert (
+        group_of(floor, "melee").alive[:, 0].all()
+        and (group_of(floor, "melee").kind[:, 0] == 5).all()
+    )
+    assert (group_of(floor, "melee").position[:, 0] == jnp.array([20, 24])).all()
+    assert not group_of(floor, "passive").alive.any() and not group_of(floor, "ranged").alive.any()
 
 
 def test_deep_things_appear_in_water(many):
     state = edit(plain_state(STATIC), floor_index=5, floor__block=Block.WATER)
     floor = many(state)
-    assert floor.ranged.alive.any() and not floor.melee.alive.any()
+    assert group_of(floor, "ranged").alive.any() and not group_of(floor, "melee").alive.any()
 
 
 def test_cells_are_drawn_as_jax_random_choice_draws_them():

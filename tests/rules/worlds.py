@@ -6,7 +6,7 @@ import numpy as np
 
 from alem_env.core import state as st
 from alem_env.core.batch import single_world
-from alem_env.core.enums import Block, DeathCause, Specialization
+from alem_env.core.enums import Block, DeathCause, MobClass, Specialization
 from alem_env.core.params import StaticParams
 from alem_env.core.storage import pack_floor
 from alem_env.core.tables import DARK_FLOORS, MAP_SIZE, NUM_FLOORS
@@ -25,7 +25,7 @@ def plain_state(static: StaticParams = StaticParams(), **edits) -> st.State:  # 
     Args:
         static: shapes.
         **edits: replaced fields by dotted name with `__` for the dot, such as
-            `players__direction=...` or `floor__melee__alive=...`; values are broadcast to the
+            `players__direction=...` or `floor__mobs__alive=...`; values are broadcast to the
             field's shape and cast to its dtype.
     """
     state = st.State(
@@ -83,16 +83,30 @@ def with_blocks(state: st.State, plane: str = "block", **cells) -> st.State:
 
 
 def with_mob(state: st.State, group: str, slot: int, position, **fields) -> st.State:
-    """`state` with a live mob of "melee", "passive" or "ranged" in a slot of its floor."""
-    mobs = getattr(state.floor, group)
+    """`state` with a live mob of "melee", "passive" or "ranged" in a slot of its class."""
     fields = {"position": position, "health": 3.0, "alive": True, **fields}
+    slot += state.floor.mobs.of(MobClass[group.upper()]).start
+    return with_mobs(state, slice(slot, slot + 1), **fields)
+
+
+def with_mobs(state: st.State, slots: slice, **fields) -> st.State:
+    """`state` with fields of some mobs of its floor replaced; values are broadcast."""
+    mobs = state.floor.mobs
     mobs = mobs.replace(
         **{
-            name: getattr(mobs, name).at[slot].set(jnp.asarray(value, getattr(mobs, name).dtype))
+            name: getattr(mobs, name).at[slots].set(jnp.asarray(value, getattr(mobs, name).dtype))
             for name, value in fields.items()
         }
     )
-    return state.replace(floor=state.floor.replace(**{group: mobs}))
+    return state.replace(floor=state.floor.replace(mobs=mobs))
+
+
+def group_of(floor: st.Floor, group: str) -> st.Mobs:
+    """The mobs of a class of one floor, or of many with leading axes: leaves (..., n, ...)."""
+    mobs = floor.mobs
+    part = mobs.of(MobClass[group.upper()])
+    batch = mobs.alive.ndim - 1
+    return jax.tree.map(lambda leaf: leaf[(slice(None),) * batch + (part,)], mobs)
 
 
 def run_rule(rule):
@@ -112,7 +126,8 @@ def _zeros(*shape):
     return jnp.zeros(shape, jnp.int32)
 
 
-def _mobs(slots):
+def _mobs(counts):
+    slots = sum(counts)
     return st.Mobs(
         position=_zeros(slots, 2),
         health=jnp.ones(slots, jnp.float32),
@@ -121,6 +136,7 @@ def _mobs(slots):
         kind=_zeros(slots),
         coordination=_zeros(slots),
         agents_required=_zeros(slots),
+        slots=counts,
     )
 
 
@@ -140,9 +156,7 @@ def _plain_floor(static):
         item=jnp.zeros(MAP_SIZE, jnp.uint8),
         requirement=jnp.zeros(MAP_SIZE, jnp.int8),
         soft=jnp.zeros(MAP_SIZE, bool),
-        melee=_mobs(static.max_melee_mobs),
-        passive=_mobs(static.max_passive_mobs),
-        ranged=_mobs(static.max_ranged_mobs),
+        mobs=_mobs(st.mob_slots(static)),
         mob_projectiles=_projectiles(static.max_mob_projectiles),
         player_projectiles=_projectiles(static.max_player_projectiles),
         sites=st.Sites(
