@@ -12,6 +12,7 @@ import numpy as np
 
 from alem_env.core import state as st
 from alem_env.core import storage
+from alem_env.core.counters import AGENT_COUNTS, TEAM_COUNTS, Counters
 from alem_env.core.enums import MobClass
 from alem_env.core.params import StaticParams
 from alem_env.core.tables import DARK_FLOORS, MAP_SIZE, NUM_FLOORS
@@ -41,7 +42,7 @@ _COUNTERS = {
     "revives": "revives", "alive_agent_steps": "alive_agent_steps",
     "actionable_agent_steps": "actionable_agent_steps",
     "handover_successes": "handover_successes", "handover_setups": "handover_setups",
-    "handover_expiries": "handover_expiries", "sync_by_agents": "sync_coord_by_agents",
+    "handover_expiries": "handover_expiries",
     "mine_sync_soft": "coord_mine_sync_soft_count", "mine_sync_hard": "coord_mine_sync_hard_count",
     "mine_handover": "coord_mine_handover_count",
     "mine_handover_expiries": "coord_mine_handover_expiries",
@@ -141,6 +142,8 @@ def to_reference(state: st.State, static: StaticParams) -> dict[str, np.ndarray]
     ):  # fmt: skip
         del name
         out.update({theirs: getattr(group, ours) for ours, theirs in fields.items()})
+    by_agents = (s.counters.sync_of_two_agents, s.counters.sync_of_more_agents)
+    out["sync_coord_by_agents"] = np.stack(by_agents)
     for field in st.Inventory.__dataclass_fields__:
         out[f"inventory.{field}"] = getattr(s.inventory, field)
     h = s.handovers
@@ -192,7 +195,7 @@ def from_reference(flat: Mapping[str, np.ndarray], static: StaticParams) -> st.S
             active=pending[:, 0] == 1, position=pending[:, 1:3], deadline=pending[:, 3],
             initiator=pending[:, 4], building=pending[:, 5],
         ),
-        counters=st.Counters(**{ours: flat[theirs] for ours, theirs in _COUNTERS.items()}),
+        counters=_counters(flat),
         **{ours: flat[theirs] for ours, theirs in _SCALARS.items()},
     )  # fmt: skip
     return jax.tree.map(jnp.asarray, state)
@@ -237,6 +240,17 @@ def _floor(flat: Mapping[str, np.ndarray], index: int) -> st.Floor:
         ),
         chest_opened=flat["chests_opened"][index],
         monsters_killed=flat["monsters_killed"][index],
+    )
+
+
+def _counters(flat: Mapping[str, np.ndarray]) -> Counters:
+    values = {ours: flat[theirs] for ours, theirs in _COUNTERS.items()}
+    values["sync_of_two_agents"], values["sync_of_more_agents"] = flat["sync_coord_by_agents"]
+    return Counters(
+        agents=np.stack([values[name] for name in AGENT_COUNTS], axis=-1),
+        team=np.stack([values[name] for name in TEAM_COUNTS]),
+        friendly_fire_damage=values["friendly_fire_damage"],
+        necessities_fraction=values["necessities_fraction"],
     )
 
 

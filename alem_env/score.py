@@ -263,8 +263,8 @@ def _mining_metrics(c) -> dict:
         "solo_soft_attempts": c.solo_soft_attempts,
         "solo_soft_successes": c.solo_soft_successes,
         "solo_soft_success_rate": _rate(c.solo_soft_successes, c.solo_soft_attempts),
-        "sync_2_agent": c.sync_by_agents[0],
-        "sync_3plus_agent": c.sync_by_agents[1],
+        "sync_2_agent": c.sync_of_two_agents,
+        "sync_3plus_agent": c.sync_of_more_agents,
     }
 
 

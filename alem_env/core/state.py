@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
+from alem_env.core.counters import Counters
 from alem_env.core.enums import Achievement, MobClass
 from alem_env.core.params import StaticParams
 from alem_env.core.tables import LIGHT_INDEX
@@ -177,64 +178,6 @@ class Handovers:
 
 
 @struct.dataclass
-class Counters:
-    """Metrics of the episode; no rule reads them. int32 scalars unless stated."""
-
-    # (A,), trading and talking
-    trades: jax.Array
-    food_trades: jax.Array
-    drink_trades: jax.Array
-    give_attempts: jax.Array
-    requests: jax.Array
-    requests_expired: jax.Array
-    requests_received: jax.Array
-    messages: jax.Array
-    friendly_fire_damage: jax.Array  # (A,) float32
-    necessities_fraction: jax.Array  # (A,) float32, share of steps with food, drink and energy
-    # exposure
-    revives: jax.Array
-    alive_agent_steps: jax.Array
-    actionable_agent_steps: jax.Array
-    # handovers, mining and construction together
-    handover_successes: jax.Array
-    handover_setups: jax.Array
-    handover_expiries: jax.Array
-    # mining
-    sync_by_agents: jax.Array  # (2,): two agents, three or more
-    mine_sync_soft: jax.Array
-    mine_sync_hard: jax.Array
-    mine_handover: jax.Array
-    mine_handover_expiries: jax.Array
-    sync_attempts: jax.Array
-    sync_successes: jax.Array
-    soft_sync_events: jax.Array
-    soft_sync_bonus_events: jax.Array
-    solo_soft_attempts: jax.Array
-    solo_soft_successes: jax.Array
-    # construction
-    construction_attempts: jax.Array
-    construction_successes: jax.Array
-    construction_handovers: jax.Array
-    construction_handover_setups: jax.Array
-    construction_handover_expiries: jax.Array
-    construction_unfunded: jax.Array
-    shelters_built: jax.Array
-    forges_built: jax.Array
-    beacons_built: jax.Array
-    # combat and crafting
-    elite_attempts: jax.Array
-    elite_successes: jax.Array
-    elite_melee_kills: jax.Array
-    elite_ranged_kills: jax.Array
-    large_passive_kills: jax.Array
-    craft_attempts: jax.Array
-    craft_successes: jax.Array
-    diamond_pickaxes: jax.Array
-    diamond_swords: jax.Array
-    diamond_armours: jax.Array
-
-
-@struct.dataclass
 class State:
     floor: Floor
     floor_index: jax.Array  # () int32, 0 overworld to 8 graveyard
@@ -265,23 +208,6 @@ def light_index(floor_index: jax.Array) -> jax.Array:
 
 def num_agents(state: State) -> int:
     return state.achievements.shape[0]
-
-
-def empty_counters(static: StaticParams) -> Counters:
-    """Counters at the start of an episode."""
-    per_agent = {
-        "trades", "food_trades", "drink_trades", "give_attempts", "requests", "requests_expired",
-        "requests_received", "messages",
-    }  # fmt: skip
-    agents = (static.num_agents,)
-    values = {}
-    for name in Counters.__dataclass_fields__:
-        shape = agents if name in per_agent else ()
-        values[name] = jnp.zeros(shape, jnp.int32)
-    values["sync_by_agents"] = jnp.zeros(2, jnp.int32)
-    values["friendly_fire_damage"] = jnp.zeros(agents, jnp.float32)
-    values["necessities_fraction"] = jnp.ones(agents, jnp.float32)
-    return Counters(**values)
 
 
 NUM_ACHIEVEMENTS = len(Achievement)

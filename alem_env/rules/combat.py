@@ -17,7 +17,6 @@ from alem_env.rules.common import (
     NO_ACHIEVEMENT,
     award_each,
     cell_number,
-    count_events,
     is_role,
     max_food,
 )
@@ -224,7 +223,7 @@ def _reward(state: State, blows: Blows, can_eat: jax.Array) -> State:
     }
     return state.replace(
         achievements=award_each(state.achievements, *defeats, *kills),
-        counters=count_events(state.counters, events),
+        counters=state.counters.add_events(**events),
     )
 
 
@@ -255,9 +254,9 @@ def meet_players(
     for actor in agents:  # in order, which decides the last bit
         taken = taken + dealt[actor]
     revived = met.any(axis=0) & ~players.alive
-    counters = state.counters.replace(
-        revives=state.counters.revives + revived.sum(),
-        friendly_fire_damage=state.counters.friendly_fire_damage + dealt.sum(axis=1),
+    counters = state.counters.add(revives=revived.sum())
+    counters = counters.replace(
+        friendly_fire_damage=counters.friendly_fire_damage + dealt.sum(axis=1)
     )
     health = jnp.where(revived, 1.0, players.health - taken)
     return state.replace(players=players.replace(health=health), counters=counters)

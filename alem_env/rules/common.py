@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from alem_env.core.enums import Achievement, Block, MobClass, Specialization
-from alem_env.core.state import NUM_ACHIEVEMENTS, Counters, Floor, Inventory, Players, State
+from alem_env.core.state import NUM_ACHIEVEMENTS, Floor, Inventory, Players, State
 from alem_env.core.tables import (
     BOSS_FLOOR,
     BUILDING_COST,
@@ -143,17 +143,6 @@ def award_each(achievements: jax.Array, *earned: jax.Array) -> jax.Array:
     for achievement in earned:
         achievements = achievements | (achievement[:, None] == columns)
     return achievements
-
-
-def count_events(counters: Counters, events: dict[str, jax.Array]) -> Counters:
-    """Counters with one more in each field of `events` whose condition (A,) holds for anyone.
-
-    One pass over the agents, however many counters are named.
-    """
-    happened = jnp.stack(list(events.values()), axis=1).any(axis=0).astype(jnp.int32)
-    return counters.replace(
-        **{name: getattr(counters, name) + happened[k] for k, name in enumerate(events)}
-    )
 
 
 def award(achievements: jax.Array, earned: dict[Achievement, jax.Array]) -> jax.Array:

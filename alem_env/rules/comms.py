@@ -15,5 +15,5 @@ def communicate(state: State, actions: jax.Array, static: StaticParams) -> State
     speaks = (channel >= 0) & (channel < static.num_comm_channels)
     return state.replace(
         players=state.players.replace(message=jnp.where(speaks, channel, SILENT)),
-        counters=state.counters.replace(messages=state.counters.messages + speaks),
+        counters=state.counters.add_each(messages=speaks),
     )

@@ -20,7 +20,6 @@ from alem_env.rules.common import (
     PRICED_GOODS,
     at,
     award_each,
-    count_events,
     facing,
     in_bounds,
     put,
@@ -201,18 +200,17 @@ def _hand_over(state: State, work: _Work) -> State:
         work.building,
     )
     completed = work.completes.sum(dtype=jnp.int32)
-    counters = state.counters
     return state.replace(
         handovers=handovers,
         achievements=award_each(
             state.achievements,
             jnp.where(work.completes | helped, int(Achievement.HANDOVER_COMPLETE), NO_ACHIEVEMENT),
         ),
-        counters=counters.replace(
-            handover_successes=counters.handover_successes + completed,
-            handover_setups=counters.handover_setups + begun,
-            construction_handovers=counters.construction_handovers + completed,
-            construction_handover_setups=counters.construction_handover_setups + begun,
+        counters=state.counters.add(
+            handover_successes=completed,
+            handover_setups=begun,
+            construction_handovers=completed,
+            construction_handover_setups=begun,
         ),
     )
 
@@ -222,15 +220,12 @@ def _reward(state: State, work: _Work, built: jax.Array) -> State:
     honoured = jnp.where(coordinated, work.building, int(Building.NONE))
     return state.replace(
         achievements=award_each(state.achievements, jnp.asarray(_ACHIEVEMENT)[honoured]),
-        counters=count_events(
-            state.counters,
-            dict(
-                construction_attempts=work.joins,
-                construction_successes=work.together,
-                construction_unfunded=work.unfunded,
-                shelters_built=built == Building.SHELTER,
-                forges_built=built == Building.FORGE,
-                beacons_built=built == Building.BEACON,
-            ),
+        counters=state.counters.add_events(
+            construction_attempts=work.joins,
+            construction_successes=work.together,
+            construction_unfunded=work.unfunded,
+            shelters_built=built == Building.SHELTER,
+            forges_built=built == Building.FORGE,
+            beacons_built=built == Building.BEACON,
         ),
     )

@@ -9,10 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
+from alem_env.core.counters import Counters
 from alem_env.core.enums import Achievement
 from alem_env.core.params import MAX_AGENTS
-from alem_env.core.state import Counters
-from alem_env.rules.common import count_events
 
 _YIELD = np.cumsum(np.arange(MAX_AGENTS + 1, dtype=np.int32), dtype=np.int32)  # by agents
 
@@ -105,9 +104,9 @@ def achievements(sync: Sync, requirement: jax.Array) -> dict[Achievement, jax.Ar
 
 def count(counters: Counters, sync: Sync, requirement: jax.Array) -> Counters:
     """Counters of acting together; each counts at most one event a step."""
-    two = sync.success & (requirement == 2)
-    more = sync.success & (requirement >= 3)
     events = {
+        "sync_of_two_agents": sync.success & (requirement == 2),
+        "sync_of_more_agents": sync.success & (requirement >= 3),
         "sync_attempts": sync.attempt,
         "sync_successes": sync.enough,
         "soft_sync_events": sync.soft,
@@ -115,6 +114,4 @@ def count(counters: Counters, sync: Sync, requirement: jax.Array) -> Counters:
         "solo_soft_attempts": sync.alone,
         "solo_soft_successes": sync.alone & sync.succeeds,
     }
-    by_agents = jnp.stack([two, more], axis=1).any(axis=0)
-    counters = counters.replace(sync_by_agents=counters.sync_by_agents + by_agents)
-    return count_events(counters, events)
+    return counters.add_events(**events)

@@ -15,7 +15,6 @@ from alem_env.rules.common import (
     NO_ACHIEVEMENT,
     NOWHERE_NEAR,
     award_each,
-    count_events,
     first_near,
     is_role,
     neighbour_blocks,
@@ -218,5 +217,5 @@ def _reward(state: State, made: Recipe, tries: jax.Array, succeeds: jax.Array) -
     events |= {"craft_attempts": tries, "craft_successes": succeeds}
     return state.replace(
         achievements=award_each(state.achievements, made.earns, earned),
-        counters=count_events(state.counters, events),
+        counters=state.counters.add_events(**events),
     )

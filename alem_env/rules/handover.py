@@ -18,7 +18,7 @@ def expire(state: State) -> State:
 
     A begun building turns back to a site, and its price goes back to who began it.
     """
-    table, counters = state.handovers, state.counters
+    table = state.handovers
     late = table.active & (table.deadline <= state.timestep)
     nothing = jnp.zeros((state.players.alive.shape[0], len(PRICED_GOODS)), jnp.int32)
     block, goods = when_any(late.any(), _revert, (state.floor.block, nothing), late, table)
@@ -29,10 +29,10 @@ def expire(state: State) -> State:
         floor=state.floor.replace(block=block),
         inventory=receive(state.inventory, goods),
         handovers=_clear(table, late),
-        counters=counters.replace(
-            handover_expiries=counters.handover_expiries + mined + built,
-            mine_handover_expiries=counters.mine_handover_expiries + mined,
-            construction_handover_expiries=counters.construction_handover_expiries + built,
+        counters=state.counters.add(
+            handover_expiries=mined + built,
+            mine_handover_expiries=mined,
+            construction_handover_expiries=built,
         ),
     )
 
@@ -156,11 +156,8 @@ def hand_over_block(
         state.timestep - requirement + 1,
     )
     completed = completing.sum(dtype=jnp.int32)
-    counters = state.counters
-    counters = counters.replace(
-        handover_successes=counters.handover_successes + completed,
-        handover_setups=counters.handover_setups + begun,
-        mine_handover=counters.mine_handover + completed,
+    counters = state.counters.add(
+        handover_successes=completed, handover_setups=begun, mine_handover=completed
     )
     state = state.replace(handovers=_unpack(rows), counters=counters)
     return state, completing, jnp.where(handed, completing, acting)

@@ -19,7 +19,6 @@ from alem_env.rules.common import (
     award,
     award_each,
     cell_number,
-    count_events,
     facing,
     in_bounds,
     is_boss_vulnerable,
@@ -154,7 +153,7 @@ def _collect(state, used, mines, coordinated, sync):
     return state.replace(
         inventory=mining.gather(state.inventory, used, mines, sync.yields),
         achievements=award_each(state.achievements, earned),
-        counters=count_events(state.counters, events),
+        counters=state.counters.add_events(**events),
     )
 
 

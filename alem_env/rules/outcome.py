@@ -25,12 +25,11 @@ class HealthLog(NamedTuple):
 
 def begin(state: State, actions: jax.Array) -> tuple[State, jax.Array]:
     """The actions that count, NOOP for who is dead, asleep or resting; counts who could act."""
-    players, counters = state.players, state.counters
+    players = state.players
     acts = players.alive & ~players.sleeping & ~players.resting
     state = state.replace(
-        counters=counters.replace(
-            alive_agent_steps=counters.alive_agent_steps + players.alive.sum(),
-            actionable_agent_steps=counters.actionable_agent_steps + acts.sum(),
+        counters=state.counters.add(
+            alive_agent_steps=players.alive.sum(), actionable_agent_steps=acts.sum()
         )
     )
     return state, jnp.where(acts, actions, int(Action.NOOP)).astype(jnp.int32)

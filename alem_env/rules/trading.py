@@ -35,7 +35,6 @@ def give(state: State, actions: jax.Array) -> State:
     food, drink, *materials = after.T
 
     more_food, more_drink = food > players.food, drink > players.drink
-    counters = state.counters
     return state.replace(
         players=players.replace(
             food=food,
@@ -49,12 +48,12 @@ def give(state: State, actions: jax.Array) -> State:
             jnp.where(more_food, int(Achievement.COLLECT_FOOD), NO_ACHIEVEMENT),
             jnp.where(more_drink, int(Achievement.COLLECT_DRINK), NO_ACHIEVEMENT),
         ),
-        counters=counters.replace(
-            trades=counters.trades + given.sum(-1),
-            food_trades=counters.food_trades + given[:, 0],
-            drink_trades=counters.drink_trades + given[:, 1],
-            give_attempts=counters.give_attempts + gives,
-            requests_received=counters.requests_received + received.sum(-1),
+        counters=state.counters.add_each(
+            trades=given.sum(-1),
+            food_trades=given[:, 0],
+            drink_trades=given[:, 1],
+            give_attempts=gives,
+            requests_received=received.sum(-1),
         ),
     )
 
@@ -77,7 +76,7 @@ def goods_wanted(state: State) -> tuple[jax.Array, jax.Array]:
 
 def request(state: State, actions: jax.Array) -> State:
     """A request stands for some steps; gifts do not end it, a new request replaces it."""
-    players, counters = state.players, state.counters
+    players = state.players
     asks = (actions >= Action.REQUEST_FOOD) & (actions <= Action.REQUEST_SAPPHIRE)
     left = jnp.maximum(0, players.request_duration - 1)
     expired = (players.request_duration > 0) & (left == 0) & ~asks
@@ -86,8 +85,5 @@ def request(state: State, actions: jax.Array) -> State:
             request_duration=jnp.maximum(left, asks * np.int32(REQUEST_STEPS)),
             request_type=jnp.where(asks, actions, players.request_type),
         ),
-        counters=counters.replace(
-            requests=counters.requests + asks,
-            requests_expired=counters.requests_expired + expired,
-        ),
+        counters=state.counters.add_each(requests=asks, requests_expired=expired),
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from alem_env.core import rng
 from alem_env.core import state as st
+from alem_env.core.counters import no_counts
 from alem_env.core.enums import Action, Block, Item, Specialization
 from alem_env.core.params import EnvParams, StaticParams, params_from_alpha
 from alem_env.core.storage import pack_floor
@@ -89,7 +90,7 @@ def generate_world(key: jax.Array, params: EnvParams, static: StaticParams) -> s
             growing=jnp.zeros(static.max_plants, bool),
         ),
         handovers=_no_handovers(static),
-        counters=st.empty_counters(static),
+        counters=no_counts(static.num_agents),
         achievements=jnp.zeros((static.num_agents, st.NUM_ACHIEVEMENTS), bool),
         potion_effect=potion_effect,
         boss_progress=jnp.int32(0),

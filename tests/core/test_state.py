@@ -1,7 +1,5 @@
 """Packing of floors the team is not on."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from alem_env.core import state as states
 from alem_env.core import storage
 from alem_env.core.enums import Block
-from alem_env.core.params import StaticParams
 from alem_env.core.tables import DARK_FLOORS, NUM_FLOORS
 
 CELL = st.tuples(
@@ -111,12 +108,3 @@ def test_light_is_kept_for_dark_floors_only():
     index = np.asarray([states.light_index(f) for f in range(NUM_FLOORS)])
     np.testing.assert_array_equal(np.flatnonzero(index >= 0), DARK_FLOORS)
     np.testing.assert_array_equal(index[list(DARK_FLOORS)], range(len(DARK_FLOORS)))
-
-
-def test_every_counter_starts_at_its_dtype():
-    counters = states.empty_counters(StaticParams(num_agents=2))
-    for field in dataclasses.fields(counters):
-        value = getattr(counters, field.name)
-        assert value.shape in ((), (2,)), field.name
-    assert counters.necessities_fraction.tolist() == [1.0, 1.0]
-    assert counters.trades.dtype == jnp.int32

@@ -6,6 +6,7 @@ import numpy as np
 
 from alem_env.core import state as st
 from alem_env.core.batch import single_world
+from alem_env.core.counters import no_counts
 from alem_env.core.enums import Block, DeathCause, MobClass, Specialization
 from alem_env.core.params import StaticParams
 from alem_env.core.storage import pack_floor
@@ -52,7 +53,7 @@ def plain_state(static: StaticParams = StaticParams(), **edits) -> st.State:  # 
             initiator=_zeros(static.max_pending_handovers),
             building=_zeros(static.max_pending_handovers),
         ),
-        counters=st.empty_counters(static),
+        counters=no_counts(static.num_agents),
         achievements=jnp.zeros((static.num_agents, st.NUM_ACHIEVEMENTS), bool),
         potion_effect=jnp.arange(6, dtype=jnp.int32),
         boss_progress=jnp.int32(0),
