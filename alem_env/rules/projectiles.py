@@ -153,9 +153,9 @@ def fly_player_projectiles(state: State, params: EnvParams) -> State:
     mobs, shots = floor.mobs, floor.player_projectiles
     position = shots.position + shots.direction
     blocked = ~in_bounds(position) | is_solid(at(floor.block, position))
-    nothing = jnp.zeros(NUM_ACHIEVEMENTS, bool)
+    nothing = (jnp.zeros(NUM_ACHIEVEMENTS, bool), jnp.int32(0))
     before = (mobs.health, mobs.alive, players.health, ~blocked, nothing)
-    health, alive, player_health, flies_on, earned = when_any(
+    health, alive, player_health, flies_on, (earned, killed) = when_any(
         shots.active.any(),
         _strike,
         before,
@@ -165,13 +165,12 @@ def fly_player_projectiles(state: State, params: EnvParams) -> State:
         combat.player_defense(players, state.inventory),
         params.friendly_fire,
     )
-    killed = mobs.alive & ~alive & (mobs.mob_class != MobClass.PASSIVE)
     shots = shots.replace(position=position, active=shots.active & flies_on)
     return state.replace(
         floor=floor.replace(
             mobs=mobs.replace(health=health, alive=alive),
             player_projectiles=shots,
-            monsters_killed=floor.monsters_killed + killed.sum(),
+            monsters_killed=floor.monsters_killed + killed,
         ),
         players=players.replace(health=player_health),
         achievements=state.achievements | earned,  # for the whole team, as published
@@ -217,7 +216,7 @@ def _strike(
     Returns:
         `before` after them.
     """
-    mob_health, mob_alive, health, flies_on, earned = before
+    mob_health, mob_alive, health, flies_on, _ = before
     position = shots.position + shots.direction
     damage = shot_damage(shots, players)
     mob_defense = jnp.asarray(MOB_DEFENSE)[mobs.kind, mobs.mob_class]
@@ -234,22 +233,21 @@ def _strike(
         mob_health, alive, health = carry
         here, there, mob_lost, lost = shot
         struck = here & alive
-        spent = struck.any()
+        is_spent = struck.any()
         mob_health = mob_health - jnp.where(struck, mob_lost, 0.0)
         alive = alive & (mob_health > 0)
-        struck = there & alive
-        mob_health = mob_health - jnp.where(struck & ~spent, mob_lost, 0.0)
-        spent = spent | struck.any()
-        return (mob_health, alive & (mob_health > 0), health - lost), spent
+        met = there & alive
+        mob_health = mob_health - jnp.where(met & ~is_spent, mob_lost, 0.0)
+        return (mob_health, alive & (mob_health > 0), health - lost), struck | met
 
-    (mob_health, mob_alive, health), spent = lax.scan(
+    (mob_health, mob_alive, health), met = lax.scan(
         fly, (mob_health, mob_alive, health), (here, there, mob_lost, lost)
     )
     killed = mobs.alive & ~mob_alive & (mobs.mob_class != MobClass.PASSIVE)
     column = jnp.asarray(MOB_ACHIEVEMENT)[mobs.mob_class, mobs.kind]
     defeats = killed[:, None] & (column[:, None] == np.arange(NUM_ACHIEVEMENTS))
-    flies_on &= ~spent & ~on_player.any(axis=1)
-    return mob_health, mob_alive, health, flies_on, earned | defeats.any(axis=0)
+    flies_on &= ~met.any(axis=1) & ~on_player.any(axis=1)
+    return mob_health, mob_alive, health, flies_on, (defeats.any(axis=0), killed.sum())
 
 
 def _same(position: jax.Array, others: jax.Array) -> jax.Array:
