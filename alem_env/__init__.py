@@ -5,6 +5,7 @@ obs, state = env.reset(jax.random.key(0), alem_env.difficulty("hard"))
 """
 
 from alem_env import score
+from alem_env.core.compiled import COMPILER_OPTIONS, compiled
 from alem_env.core.enums import Achievement, Action, Block, Item, Specialization
 from alem_env.core.params import DIFFICULTY_ALPHA, EnvParams, StaticParams, difficulty
 from alem_env.core.state import State
@@ -14,6 +15,7 @@ from alem_env.observe.compact import Observation
 from alem_env.vector import VectorEnv, VectorState
 
 __all__ = [
+    "COMPILER_OPTIONS",
     "DIFFICULTY_ALPHA",
     "Achievement",
     "Action",
@@ -27,6 +29,7 @@ __all__ = [
     "StaticParams",
     "VectorEnv",
     "VectorState",
+    "compiled",
     "dense",
     "difficulty",
     "make",

@@ -9,7 +9,6 @@ Keys are jax keys, typed or raw; worlds of equal keys are those of the benchmark
 `alem_env.VectorEnv` adds resets.
 """
 
-import contextlib
 import dataclasses
 import functools
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 
 from alem_env.core import rng
 from alem_env.core.batch import over_worlds, single_world
+from alem_env.core.compiled import compiled
 from alem_env.core.params import EnvParams, StaticParams, difficulty
 from alem_env.core.state import State
 from alem_env.observe.compact import Observation, observe
@@ -207,28 +207,10 @@ def step_world(
     return obs, state, reward, is_terminated(state), is_truncated(state, params), {}
 
 
-@functools.cache
-def _check_compiler_once() -> None:
-    with contextlib.suppress(ImportError):
-        from alem_env.core.compiler_check import check_compiler
-
-        check_compiler()
-
-
 def _compiled(function):
-    """`function`, compiled once for each value of its static arguments."""
-    static = [
-        n for n, name in enumerate(function.__code__.co_varnames[: function.__code__.co_argcount])
-        if name in ("static", "params_axis")
-    ]  # fmt: skip
-    compiled = jax.jit(function, static_argnums=static)
-
-    @functools.wraps(function)
-    def checked(*args):
-        _check_compiler_once()
-        return compiled(*args)
-
-    return checked
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    static = [n for n, name in enumerate(names) if name in ("static", "params_axis")]
+    return compiled(function, static_argnums=static)
 
 
 @_compiled

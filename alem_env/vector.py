@@ -10,6 +10,7 @@ from jax import lax
 
 from alem_env.core import rng
 from alem_env.core.batch import over_worlds
+from alem_env.core.compiled import compiled
 from alem_env.core.params import EnvParams, params_from_alpha
 from alem_env.core.state import State
 from alem_env.env import Environment, reset_world, step_world
@@ -119,7 +120,7 @@ class VectorEnv:
         return words
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@functools.partial(compiled, static_argnums=(0,))
 def _reset(vector: VectorEnv, keys: jax.Array, params: EnvParams):
     chunk = min(_FIRST_RESET_CHUNK, vector.num_envs)
     count = -(-vector.num_envs // chunk)
@@ -133,7 +134,7 @@ def _reset(vector: VectorEnv, keys: jax.Array, params: EnvParams):
     return obs, VectorState(env_state, returns, alpha)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@functools.partial(compiled, static_argnums=(0,))
 def _step(vector: VectorEnv, keys: jax.Array, state: VectorState, actions, params: EnvParams):
     step_keys, reset_keys = rng.split_pair(keys)
 

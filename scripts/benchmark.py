@@ -37,17 +37,21 @@ class WorldBench:
         key = jax.random.key(0)
         if resets:
             self.vector = alem_env.VectorEnv(self.env, num_envs)
-            obs, self.state = jax.jit(self.vector.reset)(key, self.params)
+            obs, self.state = self.vector.reset(key, self.params)
             world = self.state.env_state
         else:
             keys = jax.random.split(key, num_envs)
-            obs, self.state = jax.jit(self.env.reset_batch)(keys, self.params)
+            obs, self.state = self.env.reset_batch(keys, self.params)
             world = self.state
         self.carry = jax.block_until_ready((self.state, obs, jax.random.key(1)))
         self.state_bytes = _nbytes(world) // num_envs
         self.obs_bytes = _nbytes(obs) // num_envs // self.env.static.num_agents
         step = self._step_resets if resets else self._step_free
-        run = jax.jit(lambda carry: jax.lax.scan(step, carry, None, length=steps), donate_argnums=0)
+        run = jax.jit(
+            lambda carry: jax.lax.scan(step, carry, None, length=steps),
+            donate_argnums=0,
+            compiler_options=alem_env.COMPILER_OPTIONS,
+        )
         started = time.perf_counter()
         self.run = run.lower(self.carry).compile()
         self.compile_s = time.perf_counter() - started

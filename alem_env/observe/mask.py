@@ -18,8 +18,7 @@ from alem_env.core.tables import (
     NUM_POTIONS,
 )
 from alem_env.observe.numbers import NUMBERS, numbers
-from alem_env.rules.common import PRICED_GOODS, at, is_role, neighbour_blocks
-from alem_env.rules.trading import goods_wanted
+from alem_env.rules.common import PRICED_GOODS, at, goods_wanted, is_role, neighbour_blocks
 
 _BUILDINGS = (Building.SHELTER, Building.FORGE, Building.BEACON)
 ENCHANTING_MANA = 9

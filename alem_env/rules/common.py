@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from alem_env.core.enums import Achievement, Block, MobClass, Specialization
+from alem_env.core.enums import Achievement, Action, Block, MobClass, Specialization
 from alem_env.core.state import NUM_ACHIEVEMENTS, Floor, Inventory, Players, State
 from alem_env.core.tables import (
     BOSS_FLOOR,
@@ -17,6 +17,8 @@ from alem_env.core.tables import (
 )
 
 NO_ACHIEVEMENT = -1
+# in the order of the actions that ask for them, after food and drink
+MATERIALS_ASKED = ("wood", "stone", "iron", "coal", "diamond", "ruby", "sapphire")
 NOWHERE_NEAR = len(NEIGHBOURS)
 
 
@@ -176,11 +178,23 @@ def receive(inventory: Inventory, goods: jax.Array) -> Inventory:
     )
 
 
-def can_pay(inventory: Inventory, building: int) -> jax.Array:
-    """(A,) bool: who holds the price of a building."""
-    held = jnp.stack([inventory.wood, inventory.stone, inventory.iron, inventory.coal], axis=-1)
-    return (held >= jnp.asarray(BUILDING_COST)[building]).all(-1)
-
-
 def cap_stacks(inventory: Inventory) -> Inventory:
     return jax.tree.map(lambda count: jnp.minimum(count, MAX_STACK), inventory)
+
+
+def goods_wanted(state: State) -> tuple[jax.Array, jax.Array]:
+    """How much of each good players hold, and which they ask for and have room for: (A, 9) both.
+
+    Goods are food, drink and MATERIALS_ASKED. A player asks for one at most.
+    """
+    players, inventory = state.players, state.inventory
+    goods = 2 + len(MATERIALS_ASKED)
+    held = jnp.stack(
+        [players.food, players.drink, *(getattr(inventory, name) for name in MATERIALS_ASKED)],
+        axis=-1,
+    )
+    needs = np.arange(goods) < 2  # food and drink, whose limits are alike
+    limit = jnp.where(needs, max_food(players)[:, None], MAX_STACK)
+    asked = players.request_type[:, None] - Action.REQUEST_FOOD == np.arange(goods)
+    is_asking = (players.request_duration > 0) & players.alive
+    return held, asked & is_asking[:, None] & (held < limit)

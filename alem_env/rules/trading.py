@@ -6,12 +6,8 @@ import numpy as np
 
 from alem_env.core.enums import Achievement, Action
 from alem_env.core.state import State
-from alem_env.core.tables import MAX_STACK, REQUEST_STEPS
-from alem_env.rules.common import NO_ACHIEVEMENT, award_each, max_food
-
-# in the order of the actions that ask for them, after food and drink
-_MATERIALS = ("wood", "stone", "iron", "coal", "diamond", "ruby", "sapphire")
-_NUM_GOODS = Action.REQUEST_SAPPHIRE - Action.REQUEST_FOOD + 1
+from alem_env.core.tables import REQUEST_STEPS
+from alem_env.rules.common import MATERIALS_ASKED, NO_ACHIEVEMENT, award_each, goods_wanted
 
 
 def give(state: State, actions: jax.Array) -> State:
@@ -42,7 +38,7 @@ def give(state: State, actions: jax.Array) -> State:
             hunger=jnp.where(more_food, 0.0, players.hunger),
             thirst=jnp.where(more_drink, 0.0, players.thirst),
         ),
-        inventory=inventory.replace(**dict(zip(_MATERIALS, materials, strict=True))),
+        inventory=inventory.replace(**dict(zip(MATERIALS_ASKED, materials, strict=True))),
         achievements=award_each(
             state.achievements,
             jnp.where(more_food, int(Achievement.COLLECT_FOOD), NO_ACHIEVEMENT),
@@ -56,22 +52,6 @@ def give(state: State, actions: jax.Array) -> State:
             requests_received=received.sum(-1),
         ),
     )
-
-
-def goods_wanted(state: State) -> tuple[jax.Array, jax.Array]:
-    """How much of each good players hold, and which they ask for and have room for: (A, 9) both.
-
-    Goods are food, drink and _MATERIALS. A player asks for one at most.
-    """
-    players, inventory = state.players, state.inventory
-    held = jnp.stack(
-        [players.food, players.drink, *(getattr(inventory, name) for name in _MATERIALS)], axis=-1
-    )
-    needs = np.arange(_NUM_GOODS) < 2  # food and drink, whose limits are alike
-    limit = jnp.where(needs, max_food(players)[:, None], MAX_STACK)
-    asked = players.request_type[:, None] - Action.REQUEST_FOOD == np.arange(_NUM_GOODS)
-    is_asking = (players.request_duration > 0) & players.alive
-    return held, asked & is_asking[:, None] & (held < limit)
 
 
 def request(state: State, actions: jax.Array) -> State:

@@ -15,6 +15,7 @@ import numpy as np
 from flax import struct
 from jax import lax
 
+from alem_env import compiled
 from marl.types import Policy, PyTree
 
 FIRST_SEED = 9999  # protocol worlds
@@ -88,9 +89,9 @@ class Evaluator:
     ):
         self._env, self._env_params, self._policy = env, env_params, policy
         self._width = width
-        self._start = jax.jit(self._start_games)
-        self._advance = jax.jit(self._advance_games, donate_argnums=0)
-        self._outcome = jax.jit(outcome)
+        self._start = compiled(self._start_games)
+        self._advance = compiled(self._advance_games, donate_argnums=0)
+        self._outcome = compiled(outcome)
 
     def play(
         self,

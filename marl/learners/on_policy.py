@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import optax
 from jax import lax
 
+from alem_env import compiled
 from marl import rollout
 from marl.learners.ppo_config import PPOConfig
 from marl.ops import losses, masked_categorical
@@ -254,16 +255,17 @@ def make_learner(
     bound_collect = functools.partial(collect, task, policy, config)
     bound_update = functools.partial(update, policy, config)
 
-    def step(state, env_params):
-        return bound_update(*bound_collect(state, env_params))
-
-    # Environment parameters are traced: changing the difficulty compiles nothing anew.
-    jit_init, jit_collect = jax.jit(bound_init), jax.jit(bound_collect)
-    jit_step = jax.jit(step, donate_argnums=0)
+    # Environment parameters are traced: changing the difficulty compiles nothing anew. Playing and
+    # learning are two programs, since what makes the world quick to compile makes learning slow.
+    jit_init, jit_collect = compiled(bound_init), compiled(bound_collect)
+    collect_on = compiled(bound_collect, donate_argnums=0)
+    update_on = jax.jit(bound_update, donate_argnums=0)
 
     def compile_step(state):
-        compiled = jit_step.lower(state, env_params).compile()
-        return lambda state: compiled(state, env_params)
+        collecting = collect_on.lower(state, env_params)
+        learning = update_on.lower(*collecting.out_info).compile()
+        collecting = collecting.compile()
+        return lambda state: learning(*collecting(state, env_params))
 
     return OnPolicyLearner(
         task=task,
@@ -273,6 +275,6 @@ def make_learner(
         init=lambda key: jit_init(key, env_params),
         collect=lambda state: jit_collect(state, env_params),
         update=jax.jit(bound_update),
-        train_step=lambda state: jit_step(state, env_params),
+        train_step=lambda state: update_on(*collect_on(state, env_params)),
         compile=compile_step,
     )

@@ -40,7 +40,7 @@ def time_updates(
     )
     learner = ippo.make(env, NETWORKS[network], config, alem_env.difficulty(difficulty))
     state = learner.init(jax.random.key(0))
-    collect, update = jax.jit(learner.collect), jax.jit(learner.update)
+    collect, update = learner.collect, learner.update
     first_collect, (state, batch) = _seconds(collect, state)
     first_update, (state, _) = _seconds(update, state, batch)
     rollouts, updates = [], []

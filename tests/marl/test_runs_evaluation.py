@@ -1,6 +1,7 @@
 """The protocol: each world once, and the same however worlds are grouped."""
 
 import dataclasses
+import logging
 
 import jax
 import jax.numpy as jnp
@@ -87,10 +88,13 @@ def test_sampled_and_random_play_are_legal_and_differ(evaluator):
 
 
 def test_one_program_for_all_behaviours_and_limits(evaluator):
-    before = evaluator._advance._cache_size()
-    for behaviour in BEHAVIOURS:
-        evaluator.play(PARAMS, [1, 2], behaviour=behaviour, max_steps=7)
-    assert evaluator._advance._cache_size() == before == 1
+    evaluator.play(PARAMS, SEEDS)  # whatever is to be compiled is
+    with jax.log_compiles(), pytest.MonkeyPatch.context() as patch:
+        compiled = []
+        patch.setattr(logging.getLogger("jax._src.interpreters.pxla"), "handle", compiled.append)
+        for behaviour in BEHAVIOURS:
+            evaluator.play(PARAMS, [1, 2], behaviour=behaviour, max_steps=7)
+    assert not [record for record in compiled if "_advance_games" in record.getMessage()]
 
 
 def test_random_play_needs_no_policy(evaluator):
