@@ -13,7 +13,7 @@ RULES_VERSIONS = ("0.2.1", "0.1.0")
 DIFFICULTY_ALPHA = {"easy": 0.30, "medium": 0.60, "hard": 0.90}
 
 MAX_AGENTS = 8
-# Coordination values are packed into seven bits on stored floors (see `core.state`).
+# Coordination values are packed into six bits on stored floors (see `core.storage`).
 MAX_HANDOVER_WINDOW = 48
 
 
