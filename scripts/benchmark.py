@@ -47,10 +47,8 @@ class WorldBench:
         self.state_bytes = _nbytes(world) // num_envs
         self.obs_bytes = _nbytes(obs) // num_envs // self.env.static.num_agents
         step = self._step_resets if resets else self._step_free
-        run = jax.jit(
-            lambda carry: jax.lax.scan(step, carry, None, length=steps),
-            donate_argnums=0,
-            compiler_options=alem_env.COMPILER_OPTIONS,
+        run = alem_env.compiled(
+            lambda carry: jax.lax.scan(step, carry, None, length=steps), donate_argnums=0
         )
         started = time.perf_counter()
         self.run = run.lower(self.carry).compile()
