@@ -17,6 +17,13 @@ MAX_AGENTS = 8
 MAX_HANDOVER_WINDOW = 48
 
 
+_SLOTS = (
+    "melee_mobs_per_agent", "passive_mobs_per_agent", "ranged_mobs_per_agent",
+    "mob_projectiles_per_agent", "player_projectiles_per_agent", "plants_per_agent",
+    "max_pending_handovers", "max_construction_sites",
+)  # fmt: skip
+
+
 @dataclasses.dataclass(frozen=True)
 class StaticParams:
     """What shapes depend on, and switches that remove whole rules or change the random stream.
@@ -57,6 +64,8 @@ class StaticParams:
     def __post_init__(self):
         _check_int("num_agents", self.num_agents, 1, MAX_AGENTS)
         _check_int("num_comm_channels", self.num_comm_channels, 0, 32)
+        for name in _SLOTS:
+            _check_int(name, getattr(self, name), 1, 64)
         if self.rules_version not in RULES_VERSIONS:
             raise ValueError(
                 f"rules_version={self.rules_version!r} is unknown; "
@@ -259,6 +268,13 @@ _PROBABILITIES = (
     "soft_construction_ratio", "alpha_min", "alpha_max",
 )  # fmt: skip
 
+_LEAST = {
+    "max_timesteps": 1, "day_length": 1, "mob_despawn_distance": 1, "max_attribute": 1,
+    "diamond_crafting_agents_required": 1, "num_construction_sites": 0,
+    "num_mining_construction_sites": 0, "mob_health_multiplier": 0,
+    "starting_resource_multiplier": 0,
+}  # fmt: skip
+
 
 def _validate(values: dict) -> None:
     for name in _PROBABILITIES:
@@ -274,12 +290,9 @@ def _validate(values: dict) -> None:
         raise ValueError(
             f"alpha_min={values['alpha_min']} is above alpha_max={values['alpha_max']}"
         )
-    for name in ("max_timesteps", "day_length"):
-        if values[name] < 1:
-            raise ValueError(f"{name}={values[name]} must be at least 1")
-    for name in ("num_construction_sites", "num_mining_construction_sites"):
-        if values[name] < 0:
-            raise ValueError(f"{name}={values[name]} must not be negative")
+    for name, least in _LEAST.items():
+        if not least <= values[name] < math.inf:  # refuses nan as well
+            raise ValueError(f"{name}={values[name]} must be a finite number, at least {least}")
 
 
 def _check_int(name: str, value: int, low: int, high: int) -> None:

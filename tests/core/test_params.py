@@ -90,6 +90,10 @@ def test_unknown_difficulties_are_refused(level):
         (dict(alpha_min=0.9, alpha_max=0.1), "alpha_min=0.9"),
         (dict(max_timesteps=0), "max_timesteps=0"),
         (dict(num_construction_sites=-1), "num_construction_sites=-1"),
+        (dict(max_attribute=0), "max_attribute=0"),
+        (dict(mob_health_multiplier=-0.5), "mob_health_multiplier=-0.5"),
+        (dict(mob_health_multiplier=float("nan")), "mob_health_multiplier=nan"),
+        (dict(starting_resource_multiplier=float("inf")), "starting_resource_multiplier=inf"),
     ],
 )
 def test_values_out_of_range_are_refused(values, message):
@@ -106,6 +110,8 @@ def test_values_out_of_range_are_refused(values, message):
         (dict(num_agents=2.0), "num_agents=2.0"),
         (dict(num_comm_channels=33), "num_comm_channels=33"),
         (dict(rules_version="0.3"), "rules_version='0.3'"),
+        (dict(melee_mobs_per_agent=0), "melee_mobs_per_agent=0"),
+        (dict(max_construction_sites=2.0), "max_construction_sites=2.0"),
     ],
 )
 def test_shapes_out_of_range_are_refused(values, message):
