@@ -7,7 +7,7 @@ from marl import compile_cache, export
 from marl.config import ConfigError, EnvConfig
 from marl.evaluation import worlds
 from marl.evaluation.protocol import Evaluator, Interrupted, WorldResults
-from marl.evaluation.report import format_report, make_report, protocol_of
+from marl.evaluation.report import RANDOM, format_report, make_report, protocol_of
 from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
 from marl.host.files import write_json
 from marl.host.folder import RunFolderError, prepare
@@ -16,7 +16,6 @@ from marl.host.stopping import StopRequest
 from marl.play_config import EvaluateConfig, make_evaluate_config
 from marl.types import PyTree
 
-RANDOM = "random"
 # The world of random play where nothing else is asked for: as conf/env/alem.yaml.
 DEFAULT_WORLD = EnvConfig(
     difficulty="hard",

@@ -7,11 +7,12 @@ import numpy as np
 from alem_env import Achievement
 from marl.evaluation.protocol import FIRST_SEED, MAX_STEPS, NUM_WORLDS, TRACK, WorldResults
 from marl.evaluation.published import ROWS
-from marl.evaluation.statistics import bootstrap_interval
+from marl.evaluation.statistics import bootstrap_interval, paired_difference
 from marl.versions import package_versions
 
 # Shown as percent with an interval; the rest of the scores go to the JSON as plain means.
 HEADLINE = ("base", "coord", "total")
+RANDOM = "random"
 # Worlds that published figures were measured in.
 _COMPARABLE = {"num_agents": 3, "num_comm_channels": 4, "own_efficiency": True}
 
@@ -39,6 +40,7 @@ def make_report(
         "protocol": protocol_of(world, seeds, max_steps),
         "policy": dict(facts),
         "results": {name: _summary(r) for name, r in results.items()},
+        "above_random": _above_random(results),
         "versions": package_versions(),
     }
 
@@ -63,6 +65,15 @@ def protocol_of(world: Mapping[str, object], seeds: Sequence[int], max_steps: in
         "step_keys": "fold_in(key(seed), step)",
         **world,
     }
+
+
+def _above_random(results: Mapping[str, WorldResults]) -> dict:
+    """Total of each behaviour beyond that of random play of the same worlds, in percent."""
+    if RANDOM not in results:
+        return {}
+    totals = {name: 100 * np.asarray(r.scores["total"], np.float64) for name, r in results.items()}
+    random = totals.pop(RANDOM)
+    return {name: paired_difference(t, random).as_dict() for name, t in totals.items()}
 
 
 def _summary(results: WorldResults) -> dict:
@@ -98,7 +109,7 @@ def format_report(report: dict) -> str:
     protocol = report["protocol"]
     rows = [("", "Base %", "Coord %", "Total %", "length", "worlds")]
     for behaviour, summary in report["results"].items():
-        name = "random legal" if behaviour == "random" else f"{report['label']}, {behaviour}"
+        name = "random legal" if behaviour == RANDOM else f"{report['label']}, {behaviour}"
         cells = [_interval_text(summary[n]) for n in HEADLINE]
         length = f"{summary['length']['mean']:,.0f}"
         rows.append((name, *cells, length, str(summary["length"]["num_worlds"])))
@@ -128,6 +139,12 @@ def _notes(report: dict) -> list[str]:
         f"[a, b]: {100 * some['level']:.0f} % bootstrap interval over worlds"
         + (f", {some['given']}" if some["given"] else " and runs")
     ]
+    above = {n: _interval_text(i, "+") for n, i in report.get("above_random", {}).items()}
+    if above:
+        notes.append(
+            "Total above random legal play of the same worlds: "
+            + ", ".join(f"{name} {interval}" for name, interval in above.items())
+        )
     capped = {n: s["capped_worlds"] for n, s in report["results"].items() if s["capped_worlds"]}
     if capped:
         notes.append(
@@ -148,8 +165,9 @@ def _notes(report: dict) -> list[str]:
     return notes
 
 
-def _interval_text(interval: dict) -> str:
-    return f"{interval['mean']:.2f} [{interval['low']:.2f}, {interval['high']:.2f}]"
+def _interval_text(interval: dict, sign: str = "") -> str:
+    mean, low, high = (format(interval[end], sign + ".2f") for end in ("mean", "low", "high"))
+    return f"{mean} [{low}, {high}]"
 
 
 def _as_published(value: float) -> str:

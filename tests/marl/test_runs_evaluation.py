@@ -134,6 +134,19 @@ def test_report_counts_a_team_s_unlocks_once_and_in_percent(report):
     assert not report["protocol"]["is_whole_protocol"]
 
 
+def test_report_pairs_each_behaviour_with_random_play_of_the_same_worlds(report):
+    totals = {
+        name: np.array([world["total"] for world in result["worlds"]])
+        for name, result in report["results"].items()
+    }
+    assert set(report["above_random"]) == {"greedy", "sampled"}
+    for name, difference in report["above_random"].items():
+        gain = totals[name] - totals["random"]
+        assert difference["mean"] == pytest.approx(gain.mean())
+        assert gain.min() <= difference["low"] <= difference["mean"] <= difference["high"]
+    assert f"greedy {report['above_random']['greedy']['mean']:+.2f} [" in format_report(report)
+
+
 def test_table_says_what_it_is(report):
     table = format_report(report)
     for part in (
