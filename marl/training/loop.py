@@ -141,7 +141,9 @@ class _Session:
                 return state, End.SIGNAL
             if done_here == config.run.stop_after_updates:
                 return state, End.SLICE
-            step = step or self._compile(state)
+            if step is None:
+                step = self._compile(state)
+                continue  # a stop may have been asked for meanwhile
             began = time.monotonic()
             state, metrics = step(state)
             metrics = jax.device_get(metrics)
@@ -220,7 +222,9 @@ class _Session:
             return
         if counters.update % options.every_updates or counters.evaluated_update >= counters.update:
             return
-        seeds = range(DEVELOPMENT_FIRST_SEED, DEVELOPMENT_FIRST_SEED + options.development_worlds)
+        worlds = options.development_worlds
+        self._display.say(f"evaluating on {worlds} development worlds (not in the time left) ...")
+        seeds = range(DEVELOPMENT_FIRST_SEED, DEVELOPMENT_FIRST_SEED + worlds)
         try:
             results = self._assembly.evaluator.play(
                 state.params, seeds, max_steps=options.development_max_steps,

@@ -41,9 +41,11 @@ def plot_curve(folder: Path, title: str) -> Path | None:
         if f"episodes/{name}" in episodes[0]:
             score = 100 * _smooth(episodes, f"episodes/{name}", counts)
             right.plot(steps, score, color=colour, label=name.capitalize())
+        # worlds other than ALEM may have a total only
+        scored = [r for r in evaluations if f"evaluation/{name}" in r]
         right.plot(
-            [r["env_steps"] for r in evaluations],
-            [100 * r[f"evaluation/{name}"] for r in evaluations],
+            [r["env_steps"] for r in scored],
+            [100 * r[f"evaluation/{name}"] for r in scored],
             "o", markersize=3, color=colour,
         )  # fmt: skip
     dots = " (dots: greedy, development worlds)" if evaluations else ""

@@ -1,5 +1,6 @@
 """Runs survive: resumed equals uninterrupted, damage is stepped over, others' folders are safe."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -289,6 +290,21 @@ def wait_for_update(folder, update):
             return
         time.sleep(0.02)
     raise AssertionError("no progress")
+
+
+def test_a_stop_while_compiling_comes_before_the_first_update(tmp_path):
+    parts, stop = assembly(), StopRequest()
+
+    class Learner(ToyLearner):
+        def compile(self, state):
+            stop.signal = signal.SIGTERM
+            return super().compile(state)
+
+    parts = dataclasses.replace(parts, learner=Learner())
+    outcome = run(tmp_path, config_for(), parts, stop)
+    assert outcome.end is End.SIGNAL and outcome.facts["update"] == 0
+    assert outcome.exit_code == 128 + signal.SIGTERM
+    assert run(tmp_path, config_for()).end is End.FINISHED  # and goes on from there
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
