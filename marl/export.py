@@ -136,6 +136,8 @@ def read_card(folder: Path) -> dict:
         ) from None
     except (OSError, ValueError) as error:
         raise PolicyError(f"policy={folder}: {CARD_FILE} cannot be read ({error})") from error
+    if not isinstance(card, dict):
+        raise PolicyError(f"policy={folder}: {CARD_FILE} is damaged; export the policy again")
     if card.get("format") != FORMAT:
         raise PolicyError(
             f"policy={folder} has format {card.get('format')}, this program reads {FORMAT}"

@@ -189,7 +189,7 @@ def difficulty(level: str | float, *, scale_base: bool = False, **overrides) -> 
         ValueError: unknown level, alpha outside [0, 1], or an override that is no field or out of
             range.
     """
-    if str(level).lower() == "none":
+    if isinstance(level, str) and level.lower() == "none":
         values = dict(_NONE)
     else:
         alpha = _alpha_of(level)

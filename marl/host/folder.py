@@ -91,7 +91,12 @@ def claim(path: Path, resolved: dict, free_options: frozenset[str], *, begun: bo
         RunFolderError: naming the first option that differs, or a file that cannot be read.
     """
     file = path / CONFIG_FILE
-    if begun and file.exists():
+    if begun and not file.exists():
+        raise RunFolderError(
+            f"{file} is missing, so that nobody can tell whether the options are still the run's; "
+            "restore it, or choose another run.dir"
+        )
+    if begun:
         _compare(path, _read_config(file), resolved, free_options)
     write_atomic(file, yaml.safe_dump(resolved, sort_keys=False))
 

@@ -93,7 +93,7 @@ class Checkpoints:
 
     def updates(self) -> list[int]:
         """Counters of the checkpoints there, oldest first."""
-        return sorted(int(p.name) for p in self._folder.iterdir() if p.name.isdigit())
+        return sorted(int(p.name) for p in self._folder.iterdir() if p.name.isascii() and p.name.isdecimal())
 
     def restore_newest(self, template: object) -> tuple[int, object, dict] | None:
         """The newest whole checkpoint, or None if the folder has none at all.
@@ -237,11 +237,13 @@ def _damage(folder: Path) -> str | None:
     """What is wrong with a checkpoint's files, or None."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
+        if not (manifest["files"] and {"versions", "extra", "leaves"} <= set(manifest)):
+            return f"{MANIFEST} is incomplete"
         for name, digest in manifest["files"].items():
             if _digest(folder / name) != digest:
                 return f"{name} differs from what was saved"
     except FileNotFoundError as error:
         return f"{Path(error.filename).name} is missing"
-    except (OSError, ValueError, KeyError) as error:
-        return str(error)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"{MANIFEST} is damaged ({error})"
     return None

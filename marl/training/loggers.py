@@ -187,7 +187,8 @@ def _parse(line: str) -> dict | None:
         record = json.loads(line)
     except json.JSONDecodeError:
         return None
-    return record if isinstance(record, dict) and "update" in record else None
+    is_record = isinstance(record, dict) and isinstance(record.get("update"), int)
+    return record if is_record else None
 
 
 def _line(record: dict[str, float]) -> str:

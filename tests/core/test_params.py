@@ -74,7 +74,7 @@ def test_all_presets_share_dtypes():
             assert np.asarray(value).dtype == dtypes[type(field.default)], field.name
 
 
-@pytest.mark.parametrize("level", ["brutal", 1.2, -0.1, "nan", ""])
+@pytest.mark.parametrize("level", ["brutal", 1.2, -0.1, "nan", "", None])
 def test_unknown_difficulties_are_refused(level):
     with pytest.raises(ValueError, match="choose none, easy, medium, hard"):
         difficulty(level)
