@@ -93,7 +93,8 @@ class Checkpoints:
 
     def updates(self) -> list[int]:
         """Counters of the checkpoints there, oldest first."""
-        return sorted(int(p.name) for p in self._folder.iterdir() if p.name.isascii() and p.name.isdecimal())
+        names = [path.name for path in self._folder.iterdir()]
+        return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
     def restore_newest(self, template: object) -> tuple[int, object, dict] | None:
         """The newest whole checkpoint, or None if the folder has none at all.
