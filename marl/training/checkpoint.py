@@ -246,5 +246,5 @@ def _damage(folder: Path) -> str | None:
     except FileNotFoundError as error:
         return f"{Path(error.filename).name} is missing"
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return f"{MANIFEST} is damaged ({error})"
+        return f"{MANIFEST}, or a file it names, cannot be read ({error})"
     return None
