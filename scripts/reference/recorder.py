@@ -171,13 +171,23 @@ def save(path, arrays):
             os.remove(partial)
 
 
+def overrides_of(difficulty):
+    """Fields of EnvParams as the published runs have them."""
+    fixed = dict(soft_specialization=True, shared_reward=False)
+    return dict(get_coordination_params(difficulty)) | fixed
+
+
+def parameters(overrides, players, channels):
+    """(EnvParams, StaticEnvParams) of the reference."""
+    static = StaticEnvParams(player_count=players, num_comm_channels=channels)
+    return EnvParams(**overrides), static
+
+
 def record_all(args):
     """Recordings as the options of `record_reference.py` ask; prints what they reach."""
-    overrides = dict(get_coordination_params(args.difficulty))
-    overrides.update(soft_specialization=True, shared_reward=False)
-    overrides.update((k, json.loads(v)) for k, v in (item.split("=", 1) for item in args.set))
-    params = EnvParams(**overrides)
-    static = StaticEnvParams(player_count=args.players, num_comm_channels=args.channels)
+    changes = {k: json.loads(v) for k, v in (item.split("=", 1) for item in args.set)}
+    overrides = overrides_of(args.difficulty) | changes
+    params, static = parameters(overrides, args.players, args.channels)
     programs = compile_programs(params, static)
     unlocked = np.zeros(len(Achievement), bool)
     for seed in args.seed:
