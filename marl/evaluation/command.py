@@ -6,8 +6,8 @@ from pathlib import Path
 from marl import compile_cache, export
 from marl.config import ConfigError, EnvConfig
 from marl.evaluation import worlds
-from marl.evaluation.protocol import Evaluator, Interrupted, WorldResults
-from marl.evaluation.report import RANDOM, format_report, make_report, protocol_of
+from marl.evaluation.protocol import RANDOM, Evaluator, Interrupted, WorldResults
+from marl.evaluation.report import format_report, make_report, protocol_of
 from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
 from marl.host.files import write_json
 from marl.host.folder import RunFolderError, prepare

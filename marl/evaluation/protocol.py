@@ -26,7 +26,8 @@ TRACK = "rl"
 
 WIDTH = 10  # worlds side by side
 CHUNK = 100  # steps between two looks at the clock and at stop requests
-BEHAVIOURS = ("greedy", "sampled", "random")
+RANDOM = "random"  # uniform over legal actions: a behaviour, and a player that needs no policy
+BEHAVIOURS = ("greedy", "sampled", RANDOM)
 
 _ACTION_STREAM = 1  # fold_in(step key, this) draws sampled and random actions
 _PRNG = "threefry2x32"
@@ -115,7 +116,7 @@ class Evaluator:
         """
         if behaviour not in BEHAVIOURS:
             raise ValueError(f"behaviour={behaviour!r} must be one of {', '.join(BEHAVIOURS)}")
-        if self._policy is None and behaviour != "random":
+        if self._policy is None and behaviour != RANDOM:
             raise ValueError(f"behaviour={behaviour!r} needs a policy")
         seeds = np.asarray(seeds, np.int64)
         if seeds.size == 0:
