@@ -123,12 +123,6 @@ def randint(key: jax.Array, shape: tuple[int, ...], minval, maxval) -> jax.Array
     return fold_to_range(high, low, minval, maxval)
 
 
-def randint_each(keys: jax.Array, minval, maxval) -> jax.Array:
-    """One int32 in [minval, maxval) from each of many keys (..., 2)."""
-    high_keys, low_keys = split_pair(keys)
-    return fold_to_range(bits_each(high_keys), bits_each(low_keys), minval, maxval)
-
-
 def fold_to_range(high: jax.Array, low: jax.Array, minval, maxval) -> jax.Array:
     """Two random words and bounds to an int32 in [minval, maxval)."""
     minval = jnp.asarray(minval, jnp.int32)
