@@ -169,6 +169,7 @@ class Environment:
 
     def action_mask(self, state: State, params: EnvParams) -> jax.Array:
         """Legal actions (A, num_actions) bool of one world; also `observation.legal`."""
+        check_params(params, self.static)
         return _action_mask(self.static, state, params)
 
     def score(self, state: State) -> dict[str, jax.Array]:

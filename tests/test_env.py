@@ -133,6 +133,7 @@ def test_one_key_is_not_many():
     [
         lambda params: ENV.reset(KEY, params),
         lambda params: ENV.step(KEY, None, ACTIONS, params),
+        lambda params: ENV.action_mask(None, params),
         lambda params: ENV.reset_batch(KEY[None], params),
         lambda params: ENV.step_batch(KEY[None], None, [ACTIONS], params),
         lambda params: alem_env.VectorEnv(ENV, 2).reset(KEY, params),
