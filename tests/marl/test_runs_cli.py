@@ -42,6 +42,7 @@ def test_help_teaches(tmp_path):
         ("train.py", "env.difficulty=harder", ["env.difficulty='harder'"]),
         ("train.py", "learner.lrr=1", ["learner.lrr"]),
         ("train.py", "seed=0,1", ["seed=0,1"]),
+        ("evaluate.py", "episodes=1", ["policy=... is needed", "random"]),
         ("evaluate.py", "policy=nowhere", ["policy=nowhere", "card.json"]),
         ("render.py", "agent=3", ["agent=3", "between 0 and 2"]),
     ],
