@@ -238,7 +238,7 @@ def check_params(params: EnvParams, static: StaticParams) -> None:
 
     Raises:
         ValueError: no EnvParams; more construction sites than slots; parameters of the game
-            without coordination for one with it, or the other way round.
+            without coordination for one with it.
     """
     if not isinstance(params, EnvParams):
         raise ValueError(
@@ -252,13 +252,6 @@ def check_params(params: EnvParams, static: StaticParams) -> None:
                     f"{name}={number} is more than max_construction_sites="
                     f"{static.max_construction_sites}; lower it, or make the environment with more"
                 )
-    has_any = static.coordination_enabled or static.construction_enabled
-    gated = params.crafting_coordination_enabled
-    if not has_any and _is_known(gated) and gated:
-        raise ValueError(
-            f"crafting_coordination_enabled={gated}, but this environment has neither coordination "
-            "nor construction; use alem_env.difficulty('none')"
-        )
     if static.coordination_enabled and all(_equals(params, *pair) for pair in _NONE.items()):
         raise ValueError(
             "params are those of difficulty('none'), but this environment has "
