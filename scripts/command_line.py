@@ -5,6 +5,7 @@ Standard library only, since the reference's interpreter imports it too.
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -17,12 +18,36 @@ ON_TERMINAL, ELSEWHERE = 0.5, 10.0  # seconds between two signs of life
 
 def run(main: Callable[[], int]) -> None:
     """Calls `main` and exits with its status; Ctrl-C is one line and status 130."""
+    interrupts = []
+
+    def interrupt(number, frame):
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
+    def swallowed(unraisable):
+        """Callbacks of the garbage collector, jax has one, drop what is raised in them."""
+        if unraisable.exc_type is KeyboardInterrupt:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)  # raise it again, soon and elsewhere
+        else:
+            sys.__unraisablehook__(unraisable)
+
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGALRM, interrupt)
+    sys.unraisablehook = swallowed
     try:
         status = main()
-    except KeyboardInterrupt:
-        sys.stdout.flush()
-        print("stopped by Ctrl-C", file=sys.stderr)
+    except SystemExit as leaving:
+        status = leaving.code
+    except BaseException:
+        if not interrupts:  # an import that is interrupted may end with any error
+            raise
+        note("stopped by Ctrl-C")
         status = STOPPED
+    if status == STOPPED:
+        # The compiler's threads may still be at work; they crash the interpreter's orderly end.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(STOPPED)
     sys.exit(status)
 
 

@@ -98,6 +98,48 @@ def test_ctrl_c_is_one_line_and_leaves_no_files(fake, tmp_path):
     assert not list(temporary.iterdir())
 
 
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "RecursionError", "SystemExit(130)"])
+def test_whatever_ctrl_c_turns_into_is_a_stop(error):
+    work = f"""
+import signal, sys
+from command_line import note, run
+def main():
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        {"note('said by main')" if "Exit" in error else "pass"}
+        raise {error}
+run(main)
+"""
+    done = subprocess.run([sys.executable, "-c", work], cwd=SCRIPTS, capture_output=True, text=True)
+    assert done.returncode == 130
+    assert len(lines(done.stderr)) == 1
+
+
+def test_ctrl_c_is_not_lost_where_nothing_can_be_raised():
+    work = """
+import signal, time
+from command_line import run
+class Swallows:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+def main():
+    Swallows()
+    time.sleep(60)
+run(main)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", work], cwd=SCRIPTS, capture_output=True, text=True, timeout=50
+    )
+    assert done.returncode == 130 and lines(done.stderr) == ["stopped by Ctrl-C"]
+
+
+def test_errors_without_ctrl_c_are_raised():
+    work = "from command_line import run; run(lambda: 1 // 0)"
+    done = subprocess.run([sys.executable, "-c", work], cwd=SCRIPTS, capture_output=True, text=True)
+    assert done.returncode == 1 and "ZeroDivisionError" in done.stderr
+
+
 def test_a_long_list_says_what_compiles_and_when_it_ends(capsys, monkeypatch):
     monkeypatch.setattr(replaying.time, "monotonic", iter(range(1000)).__next__)
     play = recording.load(GOLDEN / "play_hard_7012.npz")  # 60 steps
