@@ -22,18 +22,18 @@ def run(main: Callable[[], int]) -> None:
 
     def interrupt(number, frame):
         interrupts.append(number)
+        # Some callers drop what is raised in them (imports in C, jax's callback of the garbage
+        # collector): once more then, unless it arrived here meanwhile.
+        signal.setitimer(signal.ITIMER_REAL, 2.0)
         raise KeyboardInterrupt
 
-    def swallowed(unraisable):
-        """Callbacks of the garbage collector, jax has one, drop what is raised in them."""
-        if unraisable.exc_type is KeyboardInterrupt:
-            signal.setitimer(signal.ITIMER_REAL, 0.05)  # raise it again, soon and elsewhere
-        else:
-            sys.__unraisablehook__(unraisable)
+    def unraisable(dropped):
+        if dropped.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(dropped)
 
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGALRM, interrupt)
-    sys.unraisablehook = swallowed
+    sys.unraisablehook = unraisable
     try:
         status = main()
     except SystemExit as leaving:
@@ -43,6 +43,8 @@ def run(main: Callable[[], int]) -> None:
             raise
         note("stopped by Ctrl-C")
         status = STOPPED
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
     if status == STOPPED:
         # The compiler's threads may still be at work; they crash the interpreter's orderly end.
         sys.stdout.flush()
