@@ -1,20 +1,52 @@
-"""Runs the toy learner as a program, for tests that kill it. Arguments: folder, updates, slow."""
+"""Runs the toy learner as a program, for tests that kill it, or take its files and pipes away.
 
+Arguments: folder, updates, and optionally how many bytes a file may have once two are saved.
+"""
+
+import resource
 import sys
 from pathlib import Path
 
-from test_runs_loop import assembly, config_for
+from test_runs_loop import assembly, changed, config_for
 from toys import ToyLearner
 
+from marl.host.exits import FILES_FAILED, guarded
 from marl.host.folder import locked, prepare
 from marl.host.stopping import StopRequest
+from marl.training.checkpoint import CheckpointError
 from marl.training.loop import train
 
-if __name__ == "__main__":
+
+class Limited(ToyLearner):
+    """From its third update on, no file may be longer than so many bytes, as on a full disk."""
+
+    def __init__(self, limit):
+        super().__init__(size=20_000)
+        self.limit, self.updates = limit, 0
+
+    def compile(self, state):
+        step = super().compile(state)
+
+        def limited(state):
+            self.updates += 1
+            if self.updates == 3:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, self.limit))
+            return step(state)
+
+        return limited
+
+
+def work() -> int:
     folder, updates = prepare(Path(sys.argv[1])), int(sys.argv[2])
-    config = config_for(updates, checkpoint_every=1)
+    learner = Limited(int(sys.argv[3])) if len(sys.argv) > 3 else ToyLearner(size=20_000)
+    config = changed(config_for(updates, checkpoint_every=1), logger={"console": "lines"})
     with locked(folder), StopRequest() as stop:
         print("ready", flush=True)
-        outcome = train(config, assembly(ToyLearner(size=20_000)), folder, stop)
+        outcome = train(config, assembly(learner), folder, stop)
     print(outcome.end.value, outcome.facts["update"], flush=True)
-    sys.exit(outcome.exit_code)
+    return outcome.exit_code
+
+
+if __name__ == "__main__":
+    codes = {CheckpointError: FILES_FAILED}
+    sys.exit(guarded(work, codes, memory_advice="no memory", stopped="stopped at once"))
