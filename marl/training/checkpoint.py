@@ -14,7 +14,6 @@ import logging
 import math
 import os
 import shutil
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -162,6 +161,7 @@ class Checkpoints:
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir(parents=True)
             stored = {name: a for name, a in arrays.items() if a.size}
+            _require_space(partial, sum(a.nbytes for a in stored.values()))
             with _quiet_orbax(), ocp.PyTreeCheckpointer() as writer:
                 writer.save(partial / ARRAYS, stored)
             manifest = {
@@ -182,7 +182,7 @@ class Checkpoints:
                 f"update {update} could not be saved in {self._folder}; "
                 f"saved before and kept: {self.updates() or 'none'}. "
                 "Free some space there, then give the same command again "
-                f"({textwrap.shorten(str(error), 300)})"
+                f"({_brief(error)})"
             ) from error
         for old in self.updates()[: -self._keep]:
             if old < update:
@@ -223,8 +223,7 @@ def _read(folder: Path, manifest: dict, template: object) -> object:
             stored = reader.restore(folder / ARRAYS)
         missing = {name for name, shape in shapes.items() if shape.size} - set(stored)
     except Exception as error:  # orbax and tensorstore have many types for it
-        reason = textwrap.shorten(str(error), 300)
-        raise _DamageError(f"its arrays cannot be read: {reason}") from error
+        raise _DamageError(f"its arrays cannot be read: {_brief(error)}") from error
     if missing:
         raise _DamageError(f"its arrays lack {', '.join(sorted(missing))}")
     restored = []
@@ -285,6 +284,23 @@ def _extra(manifest: dict, read: Callable[[dict], T]) -> T:
         return read(manifest["extra"])
     except ValueError as error:
         raise _DamageError(str(error)) from error
+
+
+def _require_space(folder: Path, num_bytes: int) -> None:
+    """Raises OSError if a disk, or a quota, has not so much left. On its way to the same error
+    orbax prints what we cannot keep from the user."""
+    path = folder / "space"
+    try:
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, max(1, num_bytes))
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _brief(error: Exception) -> str:
+    """Its end, where the cause stands, in one line."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 200 else f"... {text[-200:]}"
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """Runs the toy learner as a program, for tests that kill it, or take its files and pipes away.
 
-Arguments: folder, updates, and optionally how many bytes a file may have once two are saved.
+Arguments: folder, updates, and optionally how many bytes a file may have, as on a full disk.
 """
 
 import resource
@@ -17,32 +17,14 @@ from marl.training.checkpoint import CheckpointError
 from marl.training.loop import train
 
 
-class Limited(ToyLearner):
-    """From its third update on, no file may be longer than so many bytes, as on a full disk."""
-
-    def __init__(self, limit):
-        super().__init__(size=20_000)
-        self.limit, self.updates = limit, 0
-
-    def compile(self, state):
-        step = super().compile(state)
-
-        def limited(state):
-            self.updates += 1
-            if self.updates == 3:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, self.limit))
-            return step(state)
-
-        return limited
-
-
 def work() -> int:
     folder, updates = prepare(Path(sys.argv[1])), int(sys.argv[2])
-    learner = Limited(int(sys.argv[3])) if len(sys.argv) > 3 else ToyLearner(size=20_000)
+    if len(sys.argv) > 3:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]),) * 2)
     config = changed(config_for(updates, checkpoint_every=1), logger={"console": "lines"})
     with locked(folder), StopRequest() as stop:
         print("ready", flush=True)
-        outcome = train(config, assembly(learner), folder, stop)
+        outcome = train(config, assembly(ToyLearner(size=20_000)), folder, stop)
     print(outcome.end.value, outcome.facts["update"], flush=True)
     return outcome.exit_code
 

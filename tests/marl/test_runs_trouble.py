@@ -129,6 +129,7 @@ def test_loggers_close_although_the_display_fails(tmp_path, monkeypatch):
 
 
 def test_a_full_disk_is_told_once_and_soon(tmp_path):
+    run(tmp_path, config_for(2, checkpoint_every=1), assembly(ToyLearner(size=20_000)))
     command = [sys.executable, TOY, str(tmp_path), "100000", "100000"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 4
