@@ -16,6 +16,7 @@ import numpy as np
 
 from marl.config import TrainConfig
 from marl.host import folder as folders
+from marl.host.device import require_memory
 from marl.host.heartbeat import Heartbeat
 from marl.host.progress import Display, make_display
 from marl.host.stopping import StopRequest
@@ -136,9 +137,7 @@ class _Session:
         learner = self._assembly.learner
         key = jax.random.key(self._config.seed)
         template = jax.eval_shape(learner.init, key)
-        folders.require_space(
-            self._folder, (self._config.run.keep_checkpoints + 2) * size_of(template)
-        )
+        self._require_room(template)
         restored = self._checkpoints.restore_newest(template, Counters.from_json)
         if restored is not None:
             update, state, counters = restored
@@ -153,6 +152,13 @@ class _Session:
         for remark in folders.note_versions(self._folder, self._counters.update):
             self._display.say(remark)
         return state
+
+    def _require_room(self, template: PyTree) -> None:
+        """Refuses what cannot fit on disk or device, before anything compiles."""
+        size = size_of(template)
+        rollout = self._config.num_steps * size_of(getattr(template, "observation", ()))
+        require_memory(size + rollout)
+        folders.require_space(self._folder, (self._config.run.keep_checkpoints + 2) * size)
 
     def _updates(self, logger: Logger) -> End:
         config, counters, status = self._config, self._counters, self._status

@@ -54,6 +54,14 @@ def test_bad_options_are_named_and_nothing_is_written(tmp_path, script, option, 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name, value", [("JAX_PLATFORMS", "nonsense"), ("JAX_ENABLE_X64", "1")])
+def test_what_jax_cannot_start_with_is_named_and_nothing_is_written(tmp_path, name, value):
+    result = call("train.py", cwd=tmp_path, env=os.environ | {name: value})
+    assert result.returncode == 2
+    assert f"{name}={value}" in result.stderr and "Traceback" not in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_failing_job_does_not_end_a_sweep(tmp_path):
     result = call("train.py", "-m", "num_envs=0,-1", cwd=tmp_path)
     assert result.returncode == 2

@@ -291,3 +291,19 @@ def test_a_run_of_days_is_told_once(tmp_path, capsys):
     assert len(told) == 1 and 10 < float(told[0][1]) < 100
     run(tmp_path / "short", config_for(20), assembly(Late()))
     assert "days" not in capsys.readouterr().out
+
+
+def test_what_no_device_holds_is_refused_before_it_is_made(tmp_path):
+    made = []
+
+    class Huge(ToyLearner):
+        def _init(self, key):
+            state = super()._init(key)
+            return state.replace(carry=(jnp.zeros((10**7, 10**6)),))
+
+        def compile(self, state):
+            made.append(state)
+
+    with pytest.raises(MemoryError, match="at least 40,000.0 GB"):
+        run(tmp_path, config_for(2), assembly(Huge()))
+    assert not made
