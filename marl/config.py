@@ -261,6 +261,9 @@ def make_train_config(values: Mapping) -> tuple[TrainConfig, list[str]]:
         ConfigError: an option is unknown, missing, of the wrong type, or cannot work.
     """
     values = plain(values)
+    names = [field.name for field in dataclasses.fields(TrainConfig)]
+    groups = {name: values[name] for name in names if isinstance(values.get(name), Mapping)}
+    refuse_unknown(values, names, "", elsewhere=list(flatten(groups)))
     learner = values.pop("learner", None)
     if not isinstance(learner, Mapping):
         raise ConfigError(f"learner={learner!r} must be a group of options; see conf/learner/")

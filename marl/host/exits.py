@@ -78,12 +78,17 @@ class Jobs:
         if self._codes[-1] >= 128:
             sys.exit(self._codes[-1])
 
-    def exit_after(self, main: Callable[[], None]) -> None:
-        """Calls `main` and exits; options that Hydra itself refuses exit as ours do."""
+    def exit_after(
+        self, main: Callable[[], None], advice: Callable[[], list[str]] = lambda: []
+    ) -> None:
+        """Calls `main` and exits; options that Hydra itself refuses exit as ours do, after lines
+        of `advice`: Hydra's own is to add what it does not know, which helps nobody."""
         try:
             main()
         except SystemExit as leaving:
             if leaving.code == _HYDRA_REFUSED and not self._started:
+                for line in advice():
+                    fail(line, BAD_OPTION)
                 sys.exit(BAD_OPTION)
             raise
         sys.exit(max(self._codes, default=0))
