@@ -31,6 +31,13 @@ from marl.options import (
 _DERIVED = frozenset({"num_envs", "num_steps", "total_updates"})
 UNLIMITED = 2**31 - 1
 
+# Smallest and largest values of the numbers that decide how big a run is.
+SIZES = {
+    "num_envs": (1, 2**20),
+    "num_steps": (1, 2**16),
+    "total_steps": (1, 10**11),  # a hundred times the published runs
+}
+
 # Options that may change when a run is resumed: they decide nothing about what is learnt.
 FREE_OPTIONS = frozenset({"run.", "logger.", "evaluation."})
 
@@ -181,8 +188,8 @@ class TrainConfig:
 
     def __post_init__(self):
         in_range("seed", self.seed, 0, 2**31 - 1)
-        in_range("num_envs", self.num_envs, 1, 2**20)
-        in_range("num_steps", self.num_steps, 1, 2**16)
+        for name, bounds in SIZES.items():
+            in_range(name, getattr(self, name), *bounds)
         if self.num_seeds != 1:
             raise ConfigError(
                 f"num_seeds={self.num_seeds} is not supported yet, only 1; "
@@ -199,6 +206,12 @@ class TrainConfig:
                 f"total_steps={self.total_steps} is less than one update, which takes "
                 f"num_envs * num_steps = {self.num_envs} * {self.num_steps} = "
                 f"{self.steps_per_update} steps; raise total_steps or lower the others"
+            )
+        elif self.num_updates > UNLIMITED:
+            raise ConfigError(
+                f"total_steps={self.total_steps} is {self.num_updates} updates of num_envs * "
+                f"num_steps = {self.num_envs} * {self.num_steps} steps, and at most {UNLIMITED} "
+                "can be counted; lower total_steps or raise the others"
             )
 
     @property
@@ -248,6 +261,9 @@ def make_train_config(values: Mapping) -> tuple[TrainConfig, list[str]]:
         ConfigError: an option is unknown, missing, of the wrong type, or cannot work.
     """
     values = plain(values)
+    names = [field.name for field in dataclasses.fields(TrainConfig)]
+    groups = {name: values[name] for name in names if isinstance(values.get(name), Mapping)}
+    refuse_unknown(values, names, "", elsewhere=list(flatten(groups)))
     learner = values.pop("learner", None)
     if not isinstance(learner, Mapping):
         raise ConfigError(f"learner={learner!r} must be a group of options; see conf/learner/")
@@ -267,10 +283,11 @@ def _learner_options(cls: type, given: dict, run: Mapping) -> tuple[PPOConfig, l
     refuse_missing(given, known, "learner.")
     options = {n: convert(v, types_of[n], f"learner.{n}") for n, v in given.items()}
     sizes = {n: convert(run.get(n), int, n) for n in ("num_envs", "num_steps")}
-    for name, size in sizes.items():
-        in_range(name, size, 1, 2**20)
     total = convert(run.get("total_steps"), int | None, "total_steps")
-    updates = UNLIMITED if total is None else max(1, total // math.prod(sizes.values()))
+    for name, size in {**sizes, "total_steps": total}.items():
+        in_range(name, size, *SIZES[name])
+    updates = UNLIMITED if total is None else total // math.prod(sizes.values())
+    updates = min(max(1, updates), UNLIMITED)  # TrainConfig refuses what is beyond, by name
     agents = convert(_get(run, "env", "num_agents"), int, "env.num_agents")
     remarks = []
     if "num_minibatches" in options:

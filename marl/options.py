@@ -74,13 +74,34 @@ def convert(value: object, kind: object, name: str) -> object:
     raise ConfigError(f"{name}={value!r} must be {_WANTED[kind]}")
 
 
-def refuse_unknown(values: Mapping, known: Sequence[str], prefix: str) -> None:
-    """Raises ConfigError for the first name that is not known, with the nearest that is."""
+def nearest(name: str, known: Sequence[str]) -> str | None:
+    """The dotted option that was most likely meant: the same last part, or a similar name."""
+    last = name.rsplit(".", 1)[-1]
+    by_last = {option.rsplit(".", 1)[-1]: option for option in reversed(known)}
+    if last in by_last:
+        return by_last[last]
+    close = difflib.get_close_matches(name, known, 1)
+    if not close:
+        close = [by_last[c] for c in difflib.get_close_matches(last, by_last, 1)]
+    return close[0] if close else None
+
+
+def refuse_unknown(
+    values: Mapping, known: Sequence[str], prefix: str, *, elsewhere: Sequence[str] = ()
+) -> None:
+    """Raises ConfigError for the first name that is not known, with the nearest that is.
+
+    Args:
+        values: what was given.
+        known: names, below `prefix`.
+        prefix: of both, with its dot.
+        elsewhere: dotted names of the options of other groups, which may have been meant.
+    """
     for name in values:
         if name in known:
             continue
-        close = difflib.get_close_matches(str(name), known, 1)
-        hint = f"did you mean {prefix}{close[0]}? " if close else ""
+        close = nearest(str(name), [*(prefix + k for k in known), *elsewhere])
+        hint = f"did you mean {close}? " if close else ""
         raise ConfigError(
             f"unknown option {prefix}{name}={values[name]!r}; {hint}known are "
             + ", ".join(prefix + k for k in known)

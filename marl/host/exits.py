@@ -1,7 +1,10 @@
 """Exit codes of the commands: which error means what to a shell."""
 
+import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+
+from marl.host.output import Lasting
 
 BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 2, 3, 4, 130
 _HYDRA_REFUSED = 1
@@ -17,28 +20,46 @@ def guarded(
 ) -> int:
     """The exit code of `work`; errors that a user can mend become a message and a code.
 
+    Nothing that is printed meanwhile ends the work because its reader has left.
+
     Args:
         work: does it all.
         codes: kinds of errors, the first that fits counts; others are faults, and are raised.
         memory_advice: what to change when memory runs out.
         stopped: what to say after a second Ctrl-C.
     """
-    try:
-        return work()
-    except KeyboardInterrupt:
-        return fail(stopped, STOPPED)
-    except Exception as error:
-        if _is_memory(error):
-            return fail(f"{memory_advice} ({error})", FILES_FAILED)
-        for kind, code in codes.items():
-            if isinstance(error, kind):
-                return fail(error, code)
-        raise
+    with _lasting_output():
+        try:
+            return work()
+        except KeyboardInterrupt:
+            return fail(stopped, STOPPED)
+        except Exception as error:
+            if _is_memory(error):
+                return fail(f"{memory_advice} ({error})", FILES_FAILED)
+            for kind, code in codes.items():
+                if isinstance(error, kind):
+                    return fail(error, code)
+            raise
+
+
+@contextlib.contextmanager
+def _lasting_output() -> Iterator[None]:
+    if sys.stdout is None or sys.stderr is None:  # closed from the start: print does nothing
+        yield
+        return
+    out, err = Lasting(sys.stdout), Lasting(sys.stderr)
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            yield
+        finally:
+            out.flush()
+            err.flush()
 
 
 def fail(error: Exception | str, code: int) -> int:
     """Says what went wrong, and gives the code back."""
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        sys.stdout.flush()
     print(f"error: {error}", file=sys.stderr, flush=True)
     return code
 
@@ -57,12 +78,17 @@ class Jobs:
         if self._codes[-1] >= 128:
             sys.exit(self._codes[-1])
 
-    def exit_after(self, main: Callable[[], None]) -> None:
-        """Calls `main` and exits; options that Hydra itself refuses exit as ours do."""
+    def exit_after(
+        self, main: Callable[[], None], advice: Callable[[], list[str]] = lambda: []
+    ) -> None:
+        """Calls `main` and exits; options that Hydra itself refuses exit as ours do, after lines
+        of `advice`: Hydra's own is to add what it does not know, which helps nobody."""
         try:
             main()
         except SystemExit as leaving:
             if leaving.code == _HYDRA_REFUSED and not self._started:
+                for line in advice():
+                    fail(line, BAD_OPTION)
                 sys.exit(BAD_OPTION)
             raise
         sys.exit(max(self._codes, default=0))

@@ -18,7 +18,7 @@ LOCK_FILE = "run.lock"
 CONFIG_FILE = "config.yaml"
 VERSIONS_FILE = "versions.json"
 # Packages of which another version may compute other numbers.
-_DECISIVE = ("alem-marl", "jax", "jaxlib")
+_DECISIVE = ("alem-marl", "jax", "jaxlib", "commit")
 
 
 class RunFolderError(RuntimeError):
@@ -127,7 +127,10 @@ def note_versions(path: Path, update: int) -> list[str]:
         before = json.loads((path / VERSIONS_FILE).read_text()) if update else []
     except (OSError, ValueError):
         before = []
-    if not isinstance(before, list):
+    is_whole = isinstance(before, list) and all(
+        isinstance(entry, dict) and isinstance(entry.get("versions"), dict) for entry in before
+    )
+    if not is_whole:
         before = []
     now = package_versions()
     last = before[-1]["versions"] if before else now
@@ -137,7 +140,7 @@ def note_versions(path: Path, update: int) -> list[str]:
         f"note: the run was made with {name} {last.get(name)} and goes on with {now[name]}: "
         "it may differ from one that was made with a single version"
         for name in _DECISIVE
-        if last.get(name) != now[name]
+        if name in last and last[name] != now[name]
     ]
 
 

@@ -1,5 +1,6 @@
 """What a user sees while a run goes on: a bar on a terminal, a line now and then elsewhere."""
 
+import math
 import sys
 import time
 from typing import Protocol
@@ -7,7 +8,10 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from marl.host.output import Lasting, say
+
 SECONDS_BETWEEN_LINES = 10.0
+_WHEN_STILL = 3
 
 
 class Display(Protocol):
@@ -31,7 +35,8 @@ class Bar:
             BarColumn(bar_width=20),
             TaskProgressColumn(),
             TextColumn("{task.fields[text]}"),
-            console=console or Console(),
+            # a console of its own ends the process when its reader leaves
+            console=console or Console(file=sys.stdout and Lasting(sys.stdout)),
             refresh_per_second=4,
         )
         self._task = None
@@ -51,13 +56,14 @@ class Bar:
 
 
 class Lines:
-    """A line every few seconds, for files and pipes."""
+    """A line every few seconds, for files and pipes; fewer while nothing is done."""
 
     def __init__(self, label: str, seconds: float = SECONDS_BETWEEN_LINES):
         self._label = label
         self._seconds = seconds
         self._total = 1.0
-        self._last_time = 0.0
+        self._last_time = -math.inf
+        self._last_done = -math.inf
         self._pending = None
 
     def start(self, total: float, done: float) -> None:
@@ -66,18 +72,19 @@ class Lines:
     def update(self, done: float, text: str) -> None:
         line = f"{self._label} {100 * min(1.0, done / self._total):3.0f}% {text}"
         now = time.monotonic()
-        if now - self._last_time < self._seconds:
+        pause = self._seconds if done > self._last_done else _WHEN_STILL * self._seconds
+        if now - self._last_time < pause:
             self._pending = line
             return
-        self._last_time, self._pending = now, None
-        print(line, flush=True)
+        self._last_time, self._last_done, self._pending = now, done, None
+        say(line)
 
     def say(self, text: str) -> None:
-        print(text, flush=True)
+        say(text)
 
     def stop(self) -> None:
         if self._pending:
-            print(self._pending, flush=True)
+            say(self._pending)
             self._pending = None
 
 
@@ -89,7 +96,7 @@ class Silent:
     def update(self, done: float, text: str) -> None: ...
 
     def say(self, text: str) -> None:
-        print(text, flush=True)
+        say(text)
 
     def stop(self) -> None: ...
 
@@ -97,7 +104,7 @@ class Silent:
 def make_display(kind: str, label: str) -> Display:
     """A display of kind "auto", "bar", "lines" or "none"."""
     if kind == "auto":
-        kind = "bar" if sys.stdout.isatty() else "lines"
+        kind = "bar" if sys.stdout is not None and sys.stdout.isatty() else "lines"
     return {"bar": Bar, "lines": Lines}[kind](label) if kind != "none" else Silent()
 
 

@@ -1,15 +1,18 @@
 """Stop requests: signals set a flag, and the loop stops where everything is whole."""
 
-import os
 import signal
 from types import FrameType
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+from marl.host.output import warn
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
 _AGAIN = "Ctrl-C again stops at once"
 
 
 class StopRequest:
-    """While entered, SIGINT, SIGTERM and SIGUSR1 ask for a stop; a second SIGINT stops at once.
+    """While entered, `SIGNALS` ask for a stop; a second SIGINT stops at once.
+
+    SIGHUP, of a terminal that closes, stays ignored where it was: that is what nohup is for.
 
     Attributes:
         signal: what was received, or None.
@@ -30,6 +33,8 @@ class StopRequest:
 
     def __enter__(self) -> "StopRequest":
         for number in SIGNALS:
+            if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                continue
             try:
                 self._previous[number] = signal.signal(number, self._receive)
             except ValueError:  # not the main thread: nothing to listen to
@@ -45,4 +50,4 @@ class StopRequest:
             raise KeyboardInterrupt
         self.signal = signal.Signals(number)
         # Not `print`: the signal may have come in the middle of one.
-        os.write(2, f"\n{self.signal.name}: stopping where it can be resumed; {_AGAIN}\n".encode())
+        warn(f"\n{self.signal.name}: stopping where it can be resumed; {_AGAIN}\n")

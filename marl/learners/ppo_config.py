@@ -2,6 +2,16 @@
 
 import dataclasses
 
+# Whole numbers, which start at 1, and the largest that is counted or makes sense.
+_COUNTED = 2**31 - 1
+_MOST = {
+    "num_envs": _COUNTED,
+    "num_steps": _COUNTED,
+    "num_minibatches": _COUNTED,
+    "update_epochs": 1000,
+    "total_updates": _COUNTED,
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class PPOConfig:
@@ -43,16 +53,11 @@ class PPOConfig:
     bootstrap_truncated: bool = True
 
     def __post_init__(self):
-        for name in (
-            "num_envs",
-            "num_steps",
-            "num_minibatches",
-            "update_epochs",
-            "total_updates",
-        ):
+        for name, most in _MOST.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 1")
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            if not (is_whole and 1 <= value <= most):
+                raise ValueError(f"{name}={value!r} must be a whole number between 1 and {most}")
         for name in ("gamma", "gae_lambda"):
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:

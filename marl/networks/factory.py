@@ -10,6 +10,10 @@ from marl.networks.layers import ACTIVATIONS
 from marl.ops import masked_categorical
 from marl.types import Policy, Sparse, Task
 
+# Units of a layer at most: eight times the published ones. The orthogonal start of twice as many
+# takes a quarter of an hour.
+MAX_SIZE = 2**12
+
 
 @dataclasses.dataclass(frozen=True)
 class NetworkConfig:
@@ -35,8 +39,11 @@ class NetworkConfig:
     def __post_init__(self):
         for field in ("embedding_size", "hidden_size", "actor_size", "critic_size"):
             size = getattr(self, field)
-            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                raise ValueError(f"network.{field}={size!r} must be a whole number of at least 1")
+            is_whole = isinstance(size, int) and not isinstance(size, bool)
+            if not (is_whole and 1 <= size <= MAX_SIZE):
+                raise ValueError(
+                    f"network.{field}={size!r} must be a whole number between 1 and {MAX_SIZE}"
+                )
         if not self.embedding_gain > 0.0:
             raise ValueError(f"network.embedding_gain={self.embedding_gain!r} must be above 0")
         if self.activation not in ACTIVATIONS:
@@ -70,6 +77,11 @@ def make_policy(config: NetworkConfig, task: Task) -> Policy:
         return jnp.zeros(tuple(batch_shape) + (config.hidden_size,), jnp.float32)
 
     def init_params(key):
+        if jax.config.jax_enable_x64:
+            raise ValueError(
+                "jax_enable_x64=True: networks compute in single precision and are made without "
+                "it; unset JAX_ENABLE_X64"
+            )
         # What goes in matters by its shape alone; parameters do not depend on batch sizes.
         row, weight = jnp.zeros((1, 1, 1), jnp.int32), jnp.zeros((1, 1, 1))
         features = Sparse(row, weight, jnp.zeros((1, 1, len(task.dense_columns))))

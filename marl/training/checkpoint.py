@@ -7,13 +7,16 @@ Saving runs in one background thread on a copy of the state; `close` waits for i
 """
 
 import concurrent.futures
+import contextlib
 import hashlib
 import json
 import logging
 import math
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +30,9 @@ MANIFEST = "manifest.json"
 ARRAYS = "arrays"
 _PARTIAL = ".partial-"
 _REPLACED = ".replaced-"
+_PARTS = ("versions", "extra", "leaves", "files")  # of a manifest
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +45,10 @@ def size_of(state: object) -> int:
 
 class CheckpointError(RuntimeError):
     """A checkpoint cannot be written or read; the message says what to do."""
+
+
+class _DamageError(Exception):
+    """A checkpoint cannot be used, and the one before may be; the message says why."""
 
 
 class Checkpoints:
@@ -85,6 +95,11 @@ class Checkpoints:
         if pending is not None:
             pending.result()
 
+    def check(self) -> None:
+        """Raises what the save under way met, if it has come to its end. Does not wait."""
+        if self._pending is not None and self._pending.done():
+            self.wait()
+
     def close(self) -> None:
         try:
             self.wait()
@@ -96,14 +111,17 @@ class Checkpoints:
         names = [path.name for path in self._folder.iterdir()]
         return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
-    def restore_newest(self, template: object) -> tuple[int, object, dict] | None:
+    def restore_newest(
+        self, template: object, read_extra: Callable[[dict], T]
+    ) -> tuple[int, object, T] | None:
         """The newest whole checkpoint, or None if the folder has none at all.
 
         Args:
             template: a state of the run, or its shapes; gives structure, dtypes and key types.
+            read_extra: what to make of the host values; a ValueError means that they are damaged.
 
         Returns:
-            (update, state, extra).
+            (update, state, what `read_extra` made).
 
         Raises:
             CheckpointError: all are damaged, or one was made by another program: the message
@@ -112,12 +130,14 @@ class Checkpoints:
         updates = self.updates()
         for update in reversed(updates):
             folder = self._folder / str(update)
-            problem = _damage(folder)
-            if problem is None:
-                manifest = json.loads((folder / MANIFEST).read_text())
+            try:
+                manifest = _whole_manifest(folder)
                 self._check_versions(folder, manifest)
-                return update, _read(folder, manifest, template), manifest["extra"]
-            _log.warning("checkpoint %s is damaged (%s); trying the one before", folder, problem)
+                return update, _read(folder, manifest, template), _extra(manifest, read_extra)
+            except _DamageError as problem:
+                _log.warning(
+                    "checkpoint %s is damaged (%s); trying the one before", folder, problem
+                )
         if updates:
             raise CheckpointError(
                 f"every checkpoint in {self._folder} is damaged; the run cannot be resumed. "
@@ -141,7 +161,8 @@ class Checkpoints:
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir(parents=True)
             stored = {name: a for name, a in arrays.items() if a.size}
-            with ocp.PyTreeCheckpointer() as writer:
+            _require_space(partial, sum(a.nbytes for a in stored.values()))
+            with _quiet_orbax(), ocp.PyTreeCheckpointer() as writer:
                 writer.save(partial / ARRAYS, stored)
             manifest = {
                 "versions": {"schema": SCHEMA_VERSION, **self._versions},
@@ -158,9 +179,10 @@ class Checkpoints:
         except Exception as error:  # tensorstore reports a full disk in types of its own
             shutil.rmtree(partial, ignore_errors=True)
             raise CheckpointError(
-                f"update {update} could not be saved in {self._folder} ({error}); "
+                f"update {update} could not be saved in {self._folder}; "
                 f"saved before and kept: {self.updates() or 'none'}. "
-                "Free some space there, then give the same command again"
+                "Free some space there, then give the same command again "
+                f"({_brief(error)})"
             ) from error
         for old in self.updates()[: -self._keep]:
             if old < update:
@@ -196,8 +218,14 @@ def _read(folder: Path, manifest: dict, template: object) -> object:
     leaves, tree = jax.tree_util.tree_flatten_with_path(template)
     shapes = {_name(p): jax.eval_shape(_plain, leaf) for p, leaf in leaves}
     _check_leaves(folder, manifest["leaves"], shapes)
-    with ocp.PyTreeCheckpointer() as reader:
-        stored = reader.restore(folder / ARRAYS)
+    try:
+        with _quiet_orbax(), ocp.PyTreeCheckpointer() as reader:
+            stored = reader.restore(folder / ARRAYS)
+        missing = {name for name, shape in shapes.items() if shape.size} - set(stored)
+    except Exception as error:  # orbax and tensorstore have many types for it
+        raise _DamageError(f"its arrays cannot be read: {_brief(error)}") from error
+    if missing:
+        raise _DamageError(f"its arrays lack {', '.join(sorted(missing))}")
     restored = []
     for path, leaf in leaves:
         name = _name(path)
@@ -234,17 +262,54 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _damage(folder: Path) -> str | None:
-    """What is wrong with a checkpoint's files, or None."""
+def _whole_manifest(folder: Path) -> dict:
+    """The manifest of a checkpoint whose files are what was saved. Raises _DamageError."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
-        if not (manifest["files"] and {"versions", "extra", "leaves"} <= set(manifest)):
-            return f"{MANIFEST} is incomplete"
+        has_all = all(isinstance(manifest[part], dict) for part in _PARTS)
+        if not (has_all and manifest["files"]):
+            raise _DamageError(f"{MANIFEST} is incomplete")
         for name, digest in manifest["files"].items():
             if _digest(folder / name) != digest:
-                return f"{name} differs from what was saved"
+                raise _DamageError(f"{name} differs from what was saved")
     except FileNotFoundError as error:
-        return f"{Path(error.filename).name} is missing"
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return f"{MANIFEST}, or a file it names, cannot be read ({error})"
-    return None
+        raise _DamageError(f"{Path(error.filename).name} is missing") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _DamageError(f"{MANIFEST}, or a file it names, cannot be read ({error})") from error
+    return manifest
+
+
+def _extra(manifest: dict, read: Callable[[dict], T]) -> T:
+    try:
+        return read(manifest["extra"])
+    except ValueError as error:
+        raise _DamageError(str(error)) from error
+
+
+def _require_space(folder: Path, num_bytes: int) -> None:
+    """Raises OSError if a disk, or a quota, has not so much left. On its way to the same error
+    orbax prints what we cannot keep from the user."""
+    path = folder / "space"
+    try:
+        with open(path, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, max(1, num_bytes))
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _brief(error: Exception) -> str:
+    """Its end, where the cause stands, in one line."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 200 else f"... {text[-200:]}"
+
+
+@contextlib.contextmanager
+def _quiet_orbax() -> Iterator[None]:
+    """Its threads log the traceback of an error that we tell in one line."""
+    logger = logging.getLogger("absl")
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = before

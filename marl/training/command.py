@@ -6,6 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+import jax
+import numpy as np
+
 from marl.config import ConfigError, TrainConfig, make_train_config
 from marl.export import (
     PolicyError,
@@ -15,6 +18,7 @@ from marl.export import (
     save_policy,
     update_card,
 )
+from marl.host.device import DeviceError, require_device
 from marl.host.exits import BAD_OPTION, FILES_FAILED, NOT_FINITE, guarded
 from marl.host.files import write_atomic, write_json
 from marl.host.folder import RunFolderError, locked, prepare
@@ -30,6 +34,7 @@ TABLE_FILE = "evaluation.txt"
 
 _CODES = {
     ConfigError: BAD_OPTION,
+    DeviceError: BAD_OPTION,
     NonFiniteError: NOT_FINITE,
     RunFolderError: FILES_FAILED,
     CheckpointError: FILES_FAILED,
@@ -46,6 +51,7 @@ def run(values: Mapping) -> int:
         config, remarks = make_train_config(values)
         for remark in remarks:
             print(f"note: {remark}", flush=True)
+        require_device()
         folder = prepare(Path(config.run.dir or config.default_folder))
         with locked(folder), StopRequest() as stop:
             return _run(config, folder, stop)
@@ -110,9 +116,10 @@ class BundleExporter:
 def _card_update(folder: Path) -> int | None:
     """The update that a bundle was exported at, or None if it cannot be read."""
     try:
-        return read_card(folder).get("training", {}).get("update")
+        training = read_card(folder).get("training")
     except PolicyError:
         return None
+    return training.get("update") if isinstance(training, dict) else None
 
 
 def _run(config: TrainConfig, folder: Path, stop: StopRequest) -> int:
@@ -158,7 +165,7 @@ def _play(
     """The report of the final evaluation, or None if it was stopped."""
     from marl.evaluation import worlds
     from marl.evaluation.command import play_all
-    from marl.evaluation.protocol import FIRST_SEED, Interrupted
+    from marl.evaluation.protocol import FIRST_SEED, RANDOM, Interrupted
     from marl.evaluation.report import make_report
 
     options, folder = config.evaluation, outcome.folder
@@ -166,7 +173,7 @@ def _play(
     best = _best_params(folder, outcome)
     if best is not None:
         players["best on development worlds, greedy"] = ("greedy", best)
-    players["random"] = ("random", outcome.params)
+    players[RANDOM] = (RANDOM, outcome.params)
     display = make_display(config.logger.console, "evaluate")
     seeds = range(FIRST_SEED, FIRST_SEED + options.worlds)
     try:
@@ -184,21 +191,30 @@ def _play(
 
 
 def _earlier_report(folder: Path, asked: dict) -> dict | None:
-    """The report of an earlier call, if it was about the same parameters and worlds."""
+    """The report of an earlier call, if it is whole and of the same parameters and worlds."""
+    from marl.evaluation.report import format_report
+
     try:
         report = json.loads((folder / EVALUATION_FILE).read_text())
-    except (OSError, ValueError):
+        if report["asked"] != asked:
+            return None
+        format_report(report), _scores(report)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # missing, or damaged
         return None
-    return report if report.get("asked") == asked else None
+    return report
 
 
 def _best_params(folder: Path, outcome: Outcome) -> object | None:
-    """Weights that did best on development worlds, unless they are the newest ones, or those in
-    the folder are of an evaluation that the run does not know of."""
-    best = outcome.facts["best_update"]
-    if best in (None, outcome.facts["update"]) or _card_update(folder / BEST_POLICY_FOLDER) != best:
+    """Weights that did best on development worlds; None if there was nothing to choose from, they
+    are the newest ones, or those in the folder are of an evaluation that the run does not know."""
+    best, facts = outcome.facts["best_update"], outcome.facts
+    if best in (None, facts["update"]) or facts["candidates"] < 2:
         return None
-    return load_params(folder / BEST_POLICY_FOLDER)
+    if _card_update(folder / BEST_POLICY_FOLDER) != best:
+        return None
+    params = load_params(folder / BEST_POLICY_FOLDER)
+    same = jax.tree.map(np.array_equal, params, jax.device_get(outcome.params))
+    return None if all(jax.tree.leaves(same)) else params
 
 
 def _scores(report: dict) -> dict:

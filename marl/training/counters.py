@@ -1,6 +1,7 @@
 """Numbers of a run that the host keeps, saved with each checkpoint."""
 
 import dataclasses
+import typing
 
 import numpy as np
 
@@ -16,8 +17,9 @@ class Counters:
         update: updates done.
         seconds: spent in updates over all calls, without compiling.
         evaluated_update: the last update whose evaluation on development worlds came to its end.
-        best_score, best_update: of the best such evaluation under `best_setting`.
+        best_score, best_update: of the best such evaluation under `best_setting`; in percent.
         best_setting: how many worlds and steps that was; scores of others do not compare.
+        candidates: how many evaluations there were under `best_setting`.
         episodes: sums over the episodes since the last record, see `episodes.add_sums`.
     """
 
@@ -27,8 +29,22 @@ class Counters:
     evaluated_update: int = 0
     best_score: float | None = None
     best_update: int | None = None
-    best_setting: list[int] | None = None
+    best_setting: list | None = None
+    candidates: int = 0
     episodes: dict | None = None
+
+    @classmethod
+    def from_json(cls, values: dict) -> "Counters":
+        """What `as_json` gave. Raises ValueError if names or types are others."""
+        kinds = typing.get_type_hints(cls)
+        if "candidates" not in values:  # of before: scores were fractions, nobody counted
+            values = _of_before(values)
+        wrong = sorted(set(kinds) ^ set(values)) or [
+            name for name, kind in kinds.items() if not isinstance(values[name], kind)
+        ]
+        if wrong:
+            raise ValueError(f"its counters are not this program's: {', '.join(wrong)}")
+        return cls(**values)
 
     def as_json(self) -> dict:
         values = dict(vars(self))
@@ -48,5 +64,14 @@ class Counters:
 
     def facts(self) -> dict:
         """What a policy's card and a report say of the run."""
-        names = ("run_id", "update", "seconds", "best_score", "best_update")
+        names = ("run_id", "update", "seconds", "best_score", "best_update", "candidates")
         return {name: getattr(self, name) for name in names}
+
+
+def _of_before(values: dict) -> dict:
+    score = values.get("best_score")
+    has_best = isinstance(score, float)
+    return values | {
+        "candidates": 2 if has_best else 0,
+        "best_score": 100 * score if has_best else score,
+    }

@@ -6,6 +6,14 @@ import numpy as np
 
 from alem_env import Achievement
 
+# Shares of what can be had: fractions in programs, percent wherever a user reads them.
+SCORES = ("base", "coord", "total")
+
+
+def as_shown(name: str, value: float) -> float:
+    """A statistic in the unit that records, tables and plots have."""
+    return 100.0 * value if name in SCORES else value
+
 
 class EpisodeWindow:
     """Means over the last episodes, so that single ones do not make the display jump.
@@ -41,8 +49,9 @@ def episode_record(sums: dict | None) -> dict[str, float]:
     """Flat record of means an episode.
 
     Returns:
-        "episodes/count" and, if there are any, "episodes/<statistic>" as means, and
-        "achievement/<name>": share of (episode, agent) pairs that reached it, where above 0.
+        "episodes/count" and, if there are any, "episodes/<statistic>" as means (scores in
+        percent), and "achievement/<name>": share of (episode, agent) pairs that reached it, where
+        above 0.
     """
     if not sums:
         return {}
@@ -58,5 +67,5 @@ def episode_record(sums: dict | None) -> dict[str, float]:
                 for i, rate in enumerate(rates) if rate > 0
             })  # fmt: skip
         elif name != "count" and np.ndim(value) == 0:
-            record[f"episodes/{name}"] = float(value) / count
+            record[f"episodes/{name}"] = as_shown(name, float(value) / count)
     return record

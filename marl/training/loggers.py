@@ -1,9 +1,11 @@
 """Where a run's records go: JSON lines always, Weights & Biases on request.
 
-A record is flat, names to numbers, with "update" and "env_steps" in each. An update has at most
-two: one of training, and one of an evaluation (names under "evaluation/").
+A record is flat, names to numbers, with "kind" ("training" or "evaluation"), "update" and
+"env_steps" in each. An update has at most one of each kind; evaluations have names under
+"evaluation/". Base, coord and total are percent of the maximum.
 """
 
+import contextlib
 import json
 import logging
 import math
@@ -14,7 +16,9 @@ from typing import Protocol
 
 from marl.config import LoggerConfig
 from marl.host.files import write_atomic
+from marl.training.episodes import SCORES, as_shown
 
+TRAINING, EVALUATION = "training", "evaluation"
 METRICS_FILE = "metrics.jsonl"
 SENT_FILE = "wandb_sent"
 
@@ -22,13 +26,13 @@ _log = logging.getLogger(__name__)
 
 
 class LoggerError(RuntimeError):
-    """A logger that was asked for cannot start; the message says what to do."""
+    """A logger that was asked for cannot start, or write; the message says what to do."""
 
 
 class Logger(Protocol):
     """Takes records."""
 
-    def log(self, record: dict[str, float]) -> None: ...
+    def log(self, record: dict[str, float | str]) -> None: ...
 
     def close(self) -> None: ...
 
@@ -43,15 +47,27 @@ class JsonLines:
     """
 
     def __init__(self, folder: Path, is_saved: Callable[[dict], bool]):
-        path = folder / METRICS_FILE
-        if path.exists():
-            kept = [line for line, record in _lines(path) if record is None or is_saved(record)]
-            write_atomic(path, "".join(line + "\n" for line in kept))
-        self._file = open(path, "a")
+        self._path = folder / METRICS_FILE
+        if self._path.exists():
+            kept = [
+                line + "\n" if record is None else _line(record)
+                for line, record in _lines(self._path)
+                if record is None or is_saved(record)
+            ]
+            write_atomic(self._path, "".join(kept))
+        self._file = open(self._path, "a")
 
-    def log(self, record: dict[str, float]) -> None:
-        self._file.write(_line(record))
-        self._file.flush()
+    def log(self, record: dict[str, float | str]) -> None:
+        try:
+            self._file.write(_line(record))
+            self._file.flush()
+        except OSError as error:
+            with contextlib.suppress(OSError):  # it flushes once more
+                self._file.close()
+            raise LoggerError(
+                f"{self._path} cannot be written ({error.strerror or error}); free some space "
+                "there, then give the same command again"
+            ) from error
 
     def close(self) -> None:
         self._file.close()
@@ -94,7 +110,8 @@ class Wandb:
         if self._run is None or place <= self._sent:
             return
         try:
-            self._run.log(record, step=place, commit=True)
+            numbers = {name: value for name, value in record.items() if name != "kind"}
+            self._run.log(numbers, step=place, commit=True)
             self._sent = place
             self._sent_file.write_text(f"{self._run_id} {place}\n")
         except Exception as error:
@@ -158,7 +175,7 @@ def make_logger(
 
 def is_evaluation(record: dict) -> bool:
     """Whether a record is of an evaluation, not of training."""
-    return any(name.startswith("evaluation/") for name in record)
+    return record["kind"] == EVALUATION
 
 
 def read_records(folder: Path) -> list[dict]:
@@ -188,7 +205,20 @@ def _parse(line: str) -> dict | None:
     except json.JSONDecodeError:
         return None
     is_record = isinstance(record, dict) and isinstance(record.get("update"), int)
-    return record if is_record else None
+    return _with_kind(record) if is_record else None
+
+
+def _with_kind(record: dict) -> dict:
+    """The record; one written before records had a kind held scores as fractions."""
+    if "kind" in record:
+        return record
+    kind = EVALUATION if any(name.startswith("evaluation/") for name in record) else TRAINING
+    fractions = {f"{group}/{score}": score for group in ("evaluation", "episodes")
+                 for score in SCORES}  # fmt: skip
+    return {"kind": kind} | {
+        name: as_shown(fractions[name], value) if name in fractions and value is not None else value
+        for name, value in record.items()
+    }
 
 
 def _line(record: dict[str, float]) -> str:

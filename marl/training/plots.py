@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from marl.training.loggers import read_records
+from marl.training.loggers import is_evaluation, read_records
 
 CURVE_FILE = "curve.png"
 # Two-colour-blind-safe trio for Base, Coord, Total.
@@ -36,16 +36,16 @@ def plot_curve(folder: Path, title: str) -> Path | None:
     counts = np.array([r["episodes/count"] for r in episodes])
     left.plot(steps, _smooth(episodes, "episodes/team_return", counts), color=_COLOURS["base"])
     left.set(xlabel="environment steps", ylabel="team return of an episode")
-    evaluations = [r for r in records if r.get("evaluation/total") is not None]
+    evaluations = [r for r in records if is_evaluation(r)]
     for name, colour in _COLOURS.items():
         if f"episodes/{name}" in episodes[0]:
-            score = 100 * _smooth(episodes, f"episodes/{name}", counts)
+            score = _smooth(episodes, f"episodes/{name}", counts)
             right.plot(steps, score, color=colour, label=name.capitalize())
         # worlds other than ALEM may have a total only
-        scored = [r for r in evaluations if f"evaluation/{name}" in r]
+        scored = [r for r in evaluations if r.get(f"evaluation/{name}") is not None]
         right.plot(
             [r["env_steps"] for r in scored],
-            [100 * r[f"evaluation/{name}"] for r in scored],
+            [r[f"evaluation/{name}"] for r in scored],
             "o", markersize=3, color=colour,
         )  # fmt: skip
     dots = " (dots: greedy, development worlds)" if evaluations else ""

@@ -3,7 +3,11 @@
 from marl.config import TrainConfig
 from marl.host.progress import duration
 from marl.training.counters import Counters
-from marl.training.episodes import EpisodeWindow
+from marl.training.episodes import SCORES, EpisodeWindow, as_shown
+
+# The rate is known after so many updates, of which the first is slower; or after one that long, s.
+_UPDATES_TO_KNOW = 5
+_LONG_UPDATE = 30.0
 
 
 class Status:
@@ -18,12 +22,31 @@ class Status:
         self._config, self._counters = config, counters
         self._window = EpisodeWindow()
         self._update_seconds: float | None = None  # of late, smoothed
+        self._seen = 0  # updates of this call
+        self._has_remarked = False
 
     def add(self, seconds: float, episodes: dict | None) -> None:
         """Takes note of an update."""
         before = self._update_seconds or seconds
         self._update_seconds = 0.9 * before + 0.1 * seconds
         self._window.add(episodes or {})
+        self._seen += 1
+
+    def remark(self) -> str | None:
+        """Once, when the rate is known: that the run takes days, if it does."""
+        config, seconds = self._config, self._update_seconds
+        is_known = self._seen >= _UPDATES_TO_KNOW or (seconds or 0.0) > _LONG_UPDATE
+        if config.num_updates is None or self._has_remarked or not is_known:
+            return None
+        self._has_remarked = True
+        days = config.num_updates * seconds / 86_400
+        if days < 1:
+            return None
+        return (
+            f"at {config.steps_per_update / seconds:,.0f} steps/s, total_steps="
+            f"{config.total_steps:,} takes {days:,.1f} days; give a smaller total_steps, or a "
+            "faster device. It can be stopped (Ctrl-C) and resumed at any time"
+        )
 
     def fraction(self) -> float:
         """How much of the run is done, 0 to 1."""
@@ -45,9 +68,10 @@ class Status:
         value = window.mean("team_return")
         if value is not None:
             text += f" | return {value:.2f}"
-        scores = [window.mean(name) for name in ("base", "coord", "total")]
-        if all(score is not None for score in scores):
-            text += " | Base/Coord/Total " + "/".join(f"{100 * s:.1f}" for s in scores)
+        scores = {name: window.mean(name) for name in SCORES}
+        if None not in scores.values():
+            shown = "/".join(f"{as_shown(n, s):.1f}" for n, s in scores.items())
+            text += f" | Base/Coord/Total % {shown}"
         return text
 
     def _seconds_left(self) -> float:

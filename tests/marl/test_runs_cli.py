@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,8 +28,12 @@ def call(script, *options, cwd, env=None):
 
 def test_help_teaches(tmp_path):
     text = call("train.py", "--help", cwd=tmp_path).stdout
-    for part in ("experiment=published_ippo", "Examples", "num_envs: 64", "Exit status"):
+    for part in ("experiment=published_ippo", "Examples", "num_envs=64", "Exit status"):
         assert part in text
+    lines = [line for line in text.split("OPTION=VALUE):")[1].splitlines() if "=" in line]
+    assert len(lines) > 40
+    assert not [line for line in lines if not re.fullmatch(r"  [\w.]+=\S+ +\S.*", line)]
+    assert "step size of Adam at the start" in text
     assert "max_steps: 10000" in call("evaluate.py", "--help", cwd=tmp_path).stdout
     drawing = call("render.py", "--help", cwd=tmp_path)
     assert drawing.returncode == 0 and "out: world.gif" in drawing.stdout
@@ -40,7 +45,10 @@ def test_help_teaches(tmp_path):
     [
         ("train.py", "num_envs=0", ["num_envs=0"]),
         ("train.py", "env.difficulty=harder", ["env.difficulty='harder'"]),
-        ("train.py", "learner.lrr=1", ["learner.lrr"]),
+        ("train.py", "learner.lrr=1", ["learner.lrr", "did you mean learner.lr=1?"]),
+        ("train.py", "lr=1e-3", ["did you mean learner.lr=1e-3?"]),
+        ("train.py", "+lr=1e-3", ["unknown option lr=0.001; did you mean learner.lr?"]),
+        ("train.py", "learner=ipo", ["ippo"]),
         ("train.py", "seed=0,1", ["seed=0,1"]),
         ("evaluate.py", "episodes=1", ["policy=... is needed", "random"]),
         ("evaluate.py", "policy=nowhere", ["policy=nowhere", "card.json"]),
@@ -52,6 +60,14 @@ def test_bad_options_are_named_and_nothing_is_written(tmp_path, script, option, 
     assert result.returncode == 2, result.stderr
     assert all(word in result.stderr for word in words), result.stderr
     assert "Traceback" not in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name, value", [("JAX_PLATFORMS", "nonsense"), ("JAX_ENABLE_X64", "1")])
+def test_what_jax_cannot_start_with_is_named_and_nothing_is_written(tmp_path, name, value):
+    result = call("train.py", cwd=tmp_path, env=os.environ | {name: value})
+    assert result.returncode == 2
+    assert f"{name}={value}" in result.stderr and "Traceback" not in result.stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -41,7 +41,7 @@ def judge():
 
 @pytest.fixture
 def call(tmp_path, monkeypatch, judge):
-    def call(learner=None, updates=3, **options):
+    def call(learner=None, updates=5, **options):
         exporter = BundleExporter(CARD)
         parts = Assembly(learner or ToyLearner(), exporter, judge, {})
         monkeypatch.setattr(command, "assemble", lambda config: parts)
@@ -73,7 +73,7 @@ def test_newest_and_best_are_evaluated_once(call, judge, tmp_path):
     assert read_card(tmp_path / "policy_best")["training"]["update"] == 2
     assert call() == 0 and len(judge.played) == 4, "the report of the first call was not used"
     assert call(evaluation_worlds=1) == 0 and len(judge.played) == 8
-    assert call(updates=5) == 0 and len(judge.played) == 12
+    assert call(updates=7) == 0 and len(judge.played) == 12
 
 
 def test_scores_stand_on_the_card_of_the_weights_they_were_made_with(call, judge, tmp_path):
@@ -84,7 +84,7 @@ def test_scores_stand_on_the_card_of_the_weights_they_were_made_with(call, judge
     update_card(tmp_path / "policy", training=card["training"] | {"update": 1}, scores=None)
     assert call() == 0
     card = read_card(tmp_path / "policy")
-    assert card["training"]["update"] == 3 and card["scores"] == scores
+    assert card["training"]["update"] == 5 and card["scores"] == scores
     np.testing.assert_array_equal(
         load_params(tmp_path / "policy")["layer"]["kernel"], judge.played[0]
     )
@@ -97,6 +97,39 @@ def test_a_best_policy_of_an_unsaved_evaluation_is_not_shown(call, tmp_path):
     assert call(evaluation_worlds=1) == 0
     report = json.loads((tmp_path / "evaluation.json").read_text())
     assert list(report["results"]) == ["greedy", "sampled", "random"]
+
+
+def rows(tmp_path):
+    return list(json.loads((tmp_path / "evaluation.json").read_text())["results"])
+
+
+def test_the_best_of_one_is_not_shown_and_that_of_two_is(call, tmp_path):
+    assert call(updates=3) == 0  # evaluated at update 2 only
+    assert read_card(tmp_path / "policy_best")["training"]["update"] == 2
+    assert rows(tmp_path) == ["greedy", "sampled", "random"]
+    assert call(updates=5) == 0
+    assert rows(tmp_path)[2].startswith("best")
+
+
+def test_the_same_parameters_are_not_shown_twice(call, tmp_path):
+    class Still(ToyLearner):
+        def _train_step(self, state):
+            after, metrics = super()._train_step(state)
+            return after.replace(params=state.params), metrics
+
+    assert call(Still(), updates=5) == 0
+    assert read_card(tmp_path / "policy_best")["training"]["update"] == 2
+    assert rows(tmp_path) == ["greedy", "sampled", "random"]
+
+
+@pytest.mark.parametrize("damage", ["list", "part"])
+def test_a_damaged_report_is_made_again(call, judge, tmp_path, damage):
+    call()
+    path = tmp_path / "evaluation.json"
+    report = json.loads(path.read_text())
+    path.write_text(json.dumps([report] if damage == "list" else {"asked": report["asked"]}))
+    assert call() == 0 and len(judge.played) == 8
+    assert json.loads(path.read_text())["results"].keys() == report["results"].keys()
 
 
 class Interrupting(ToyLearner):

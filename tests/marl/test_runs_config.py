@@ -38,7 +38,7 @@ def test_every_file_composes_and_builds(override):
     assert train_config(override).steps_per_update > 0
 
 
-_NEEDS_NO_COMMENT = ("defaults", "hydra", "env", "wandb_project")  # groups, and what says it
+_NEEDS_NO_COMMENT = ("defaults", "hydra", "env")  # groups
 
 
 def test_every_key_has_a_comment():
@@ -107,6 +107,8 @@ def test_published_preset_is_the_published_one():
 REFUSED = {
     "+learner.lrr=1": ["learner.lrr=1", "did you mean learner.lr?"],
     "+env.agents=3": ["env.agents=3", "env.num_agents"],
+    "+lr=1e-3": ["unknown option lr=0.001", "did you mean learner.lr?"],
+    "+hiden_size=8": ["unknown option hiden_size=8", "did you mean network.hidden_size?"],
     "+speed=3": ["unknown option speed=3", "num_envs"],
     "num_envs=0": ["num_envs=0", "between 1"],
     "num_envs=-4": ["num_envs=-4"],
@@ -114,6 +116,17 @@ REFUSED = {
     "num_envs=many": ["num_envs='many'", "whole number"],
     "num_envs=true": ["num_envs=True", "whole number"],
     "num_steps=0": ["num_steps=0"],
+    "num_steps=70000": ["num_steps=70000", "between 1 and 65536"],
+    "num_steps=1e12": ["num_steps=1000000000000", "between 1 and 65536"],
+    "num_envs=1e12": ["num_envs=1000000000000", "between 1 and 1048576"],
+    "total_steps=1e12": ["total_steps=1000000000000", "between 1 and 100000000000"],
+    "total_steps=1e400": ["total_steps=inf", "whole number"],
+    "network.embedding_size=1e12": ["network.embedding_size=1000000000000", "and 4096"],
+    "network.hidden_size=1e12": ["network.hidden_size=1000000000000", "and 4096"],
+    "network.actor_size=1e12": ["network.actor_size=1000000000000", "and 4096"],
+    "network.critic_size=1e12": ["network.critic_size=1000000000000", "and 4096"],
+    "learner.update_epochs=1e12": ["learner.update_epochs=1000000000000"],
+    "learner.num_minibatches=1e12": ["learner.num_minibatches=1000000000000"],
     "total_steps=100": ["total_steps=100", "2048", "raise total_steps"],
     "total_steps=-1": ["total_steps=-1"],
     "seed=-1": ["seed=-1"],
@@ -160,6 +173,11 @@ def test_refused_by_name(override):
 def test_published_presets_refuse_what_does_not_divide():
     with pytest.raises(ConfigError, match="num_minibatches=8 does not divide.*fit_minibatches"):
         train_config("experiment=published_ippo", "num_envs=3")
+
+
+def test_more_updates_than_can_be_counted_are_refused():
+    with pytest.raises(ConfigError, match="total_steps=100000000000 is 100000000000 updates"):
+        train_config("total_steps=1e11", "num_envs=1", "num_steps=1")
 
 
 @pytest.mark.parametrize("num_envs", range(1, 9))

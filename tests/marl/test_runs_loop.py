@@ -68,6 +68,13 @@ def config_for(updates=6, *, stop_after=None, checkpoint_every=50, evaluate_ever
     return make_train_config(options)[0]
 
 
+def changed(config, **groups):
+    """`config` with single options of its groups replaced."""
+    return dataclasses.replace(
+        config, **{g: dataclasses.replace(getattr(config, g), **o) for g, o in groups.items()}
+    )
+
+
 class ToyExporter:
     """Weights as numpy has them, and the facts."""
 
@@ -92,7 +99,7 @@ def run(folder, config, parts=None, stop=None):
 def newest_state(folder, size=3):
     template = jax.eval_shape(ToyLearner(size=size).init, jax.random.key(0))
     checkpoints = Checkpoints(folder / "checkpoints", keep=2, versions={"rules": "0.2.1"})
-    update, state, _ = checkpoints.restore_newest(template)
+    update, state, _ = checkpoints.restore_newest(template, dict)
     checkpoints.close()
     return update, state
 
@@ -135,7 +142,7 @@ def test_a_run_leaves_what_it_promises(whole_run):
 def test_each_finished_episode_is_counted_once(whole_run):
     records = read_records(whole_run[0])
     assert sum(r["episodes/count"] for r in records) == 3
-    assert records[0]["episodes/team_return"] == 6.0 and records[0]["episodes/coord"] == 0.5
+    assert records[0]["episodes/team_return"] == 6.0 and records[0]["episodes/coord"] == 50.0
     assert "episodes/team_return" not in records[1]
     rates = {k: v for k, v in records[0].items() if k.startswith("achievement/")}
     assert list(rates.values()) == [pytest.approx(1 / 3)] * 3
@@ -185,11 +192,11 @@ def test_evaluation_leaves_training_untouched_and_keeps_the_best(whole_run, tmp_
     evaluator = Falling(ToyWorld(), jnp.float32(1.0), toy_policy(), ToyWorld.outcome, width=2)
     outcome = run(tmp_path, config_for(evaluate_every=1), assembly(evaluator=evaluator))
     assert_same_end(tmp_path, whole_run[0])
-    assert (outcome.facts["best_update"], outcome.facts["best_score"]) == (1, 0.5)
+    assert (outcome.facts["best_update"], outcome.facts["best_score"]) == (1, 50.0)
     best = json.loads((tmp_path / "policy_best" / "facts.json").read_text())
     assert best["update"] == 1
-    scores = [r["evaluation/total"] for r in read_records(tmp_path) if "evaluation/total" in r]
-    assert scores == [0.5**n for n in range(1, 7)]
+    scores = [r["evaluation/total"] for r in read_records(tmp_path) if r["kind"] == "evaluation"]
+    assert scores == [100 * 0.5**n for n in range(1, 7)]
 
 
 def test_newest_checkpoints_are_kept_and_damage_is_stepped_over(tmp_path, caplog):
@@ -307,7 +314,7 @@ def test_a_stop_while_compiling_comes_before_the_first_update(tmp_path):
     assert run(tmp_path, config_for()).end is End.FINISHED  # and goes on from there
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_save_and_say_so(tmp_path, number):
     process = start_toy(tmp_path, 1_000_000)
     wait_for_update(tmp_path, 2)

@@ -11,7 +11,15 @@ import time
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from test_runs_loop import ToyExporter, assembly, assert_same_end, config_for, newest_state, run
+from test_runs_loop import (
+    ToyExporter,
+    assembly,
+    assert_same_end,
+    changed,
+    config_for,
+    newest_state,
+    run,
+)
 from toys import ToyLearner, ToyWorld, toy_policy
 
 from marl.evaluation.protocol import Evaluator, Interrupted
@@ -22,13 +30,6 @@ from marl.training.assembly import End
 from marl.training.checkpoint import Checkpoints
 from marl.training.loggers import JsonLines, read_records
 from marl.training.loop import NonFiniteError
-
-
-def changed(config, **groups):
-    """`config` with single options of its groups replaced."""
-    return dataclasses.replace(
-        config, **{g: dataclasses.replace(getattr(config, g), **o) for g, o in groups.items()}
-    )
 
 
 def policy_of(path):
@@ -71,7 +72,7 @@ def test_the_newest_checkpoint_survives_being_saved_again(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["3"]
     os.rename(tmp_path / "3", tmp_path / ".replaced-3")  # killed between the two renames
     checkpoints = Checkpoints(tmp_path, keep=1, versions={})
-    assert checkpoints.restore_newest({"x": jnp.ones(2)})[2] == {"n": 2}
+    assert checkpoints.restore_newest({"x": jnp.ones(2)}, dict)[2] == {"n": 2}
     checkpoints.close()
 
 
@@ -131,29 +132,29 @@ class Falling(Evaluator):
 
 def evaluations(path):
     return [(r["update"], r["evaluation/total"]) for r in read_records(path)
-            if "evaluation/total" in r]  # fmt: skip
+            if r["kind"] == "evaluation"]  # fmt: skip
 
 
 def test_an_evaluation_that_was_stopped_is_made_by_the_next_call(tmp_path):
     config, stop = config_for(3, evaluate_every=1), StopRequest()
     evaluator = Falling(stop)
     assert run(tmp_path, config, assembly(evaluator=evaluator), stop).end is End.SIGNAL
-    assert evaluations(tmp_path) == [(1, 0.5)]
+    assert evaluations(tmp_path) == [(1, 50.0)]
     evaluator.stop = None
     run(tmp_path, config, assembly(evaluator=evaluator))
-    assert evaluations(tmp_path) == [(1, 0.5), (2, 0.25), (3, 0.125)]
+    assert evaluations(tmp_path) == [(1, 50.0), (2, 25.0), (3, 12.5)]
     run(tmp_path, config, assembly(evaluator=evaluator))  # and not once more
-    assert evaluations(tmp_path) == [(1, 0.5), (2, 0.25), (3, 0.125)]
+    assert evaluations(tmp_path) == [(1, 50.0), (2, 25.0), (3, 12.5)]
 
 
 def test_scores_of_other_evaluations_do_not_compare(tmp_path):
     evaluator = Falling()
     config = config_for(6, evaluate_every=1, stop_after=2)
     facts = run(tmp_path, config, assembly(evaluator=evaluator)).facts
-    assert (facts["best_update"], facts["best_score"]) == (1, 0.5)
+    assert (facts["best_update"], facts["best_score"]) == (1, 50.0)
     config = changed(config, evaluation={"development_max_steps": 7})
     facts = run(tmp_path, config, assembly(evaluator=evaluator)).facts
-    assert (facts["best_update"], facts["best_score"]) == (3, 0.125)
+    assert (facts["best_update"], facts["best_score"]) == (3, 12.5)
 
 
 def test_no_episode_is_lost_between_records(tmp_path):
@@ -193,13 +194,14 @@ def test_other_versions_are_noted_and_said(tmp_path, monkeypatch, capsys):
 
 def test_only_a_last_line_may_be_cut(tmp_path, caplog):
     path = tmp_path / "metrics.jsonl"
-    path.write_text('{"update": 1}\n{"upd\n{"update": 2}\n{"update": 3}\n{"update"')
+    line = '{"kind": "training", "update": %d}\n'
+    path.write_text(line % 1 + '{"upd\n' + line % 2 + line % 3 + '{"update"')
     with caplog.at_level(logging.WARNING):
         logger = JsonLines(tmp_path, lambda record: record["update"] <= 2)
-    logger.log({"update": 3})
+    logger.log({"kind": "training", "update": 3})
     logger.close()
     assert "lines [2]" in caplog.text
-    assert path.read_text() == '{"update": 1}\n{"upd\n{"update": 2}\n{"update": 3}\n'
+    assert path.read_text() == line % 1 + '{"upd\n' + line % 2 + line % 3
 
 
 def test_an_update_that_is_not_finite_is_on_record(tmp_path):

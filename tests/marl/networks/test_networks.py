@@ -156,3 +156,9 @@ BAD = [{"hidden_size": 0}, {"activation": "gelu"}, {"actor_size": 1.5}, {"embedd
 def test_impossible_networks_are_refused_by_name(bad):
     with pytest.raises(ValueError, match=f"network.{next(iter(bad))}"):
         NetworkConfig(**bad)
+
+
+def test_double_precision_is_refused_by_name():
+    policy = make_policy(PUBLISHED, task_for_static({"num_agents": 3, "num_comm_channels": 4}))
+    with jax.enable_x64(True), pytest.raises(ValueError, match="unset JAX_ENABLE_X64"):
+        policy.init_params(jax.random.key(0))
