@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 # How far rounding may shift the border between two cells, relative to the number of valid cells:
-# over twice the largest shift found in 7,680 planes of 2,304 cells (2.7e-7, and 1.2e-7 for the
+# three times the largest shift found in 7,680 planes of 2,304 cells (2.1e-7, and 1.2e-7 for the
 # draw itself). It is measured, not proven.
 TOLERANCE = np.float32(1.0e-6)
 

@@ -241,7 +241,7 @@ def _choose(
             number_of = cells.row * MAP_SIZE[1] + cells.column
             free = jnp.where(cells.counts, number_of, mask.size)
             mask = mask.at[free].set(False, mode="drop")
-        return sampling.choose_at(number, mask, rolled=True).astype(cell.dtype)
+        return sampling.choose_at(number, mask).astype(cell.dtype)
 
     doubtful = appears & masked_choice.is_doubtful(total, number)
     cell = when_any(doubtful, exact, cell, plane, taken)
