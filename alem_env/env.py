@@ -20,8 +20,9 @@ import numpy as np
 from alem_env.core import rng
 from alem_env.core.batch import over_worlds, single_world
 from alem_env.core.compiled import compiled
-from alem_env.core.params import EnvParams, StaticParams, difficulty
+from alem_env.core.params import EnvParams, StaticParams, check_params, difficulty
 from alem_env.core.state import State
+from alem_env.core.values import switch
 from alem_env.observe.compact import Observation, observe
 from alem_env.observe.mask import action_mask
 from alem_env.score import score
@@ -83,6 +84,9 @@ class Environment:
     static: StaticParams
     check_actions: bool = False
 
+    def __post_init__(self):
+        object.__setattr__(self, "check_actions", switch("checked", self.check_actions))
+
     @property
     def num_agents(self) -> int:
         return self.static.num_agents
@@ -93,8 +97,14 @@ class Environment:
 
     @property
     def default_params(self) -> EnvParams:
-        """Medium, or the game without coordination if that is what `static` has."""
-        return difficulty("medium" if self.static.coordination_enabled else "none")
+        """Medium, or the game without coordination if that is what `static` has; no more
+        construction sites than slots."""
+        params = difficulty("medium" if self.static.coordination_enabled else "none")
+        slots = np.int32(self.static.max_construction_sites)
+        return params.replace(
+            num_construction_sites=min(params.num_construction_sites, slots),
+            num_mining_construction_sites=min(params.num_mining_construction_sites, slots),
+        )
 
     def reset(self, key: jax.Array, params: EnvParams) -> tuple[Observation, State]:
         """A new world.
@@ -106,8 +116,9 @@ class Environment:
         Returns:
             The observation, leaves with leading axis A, and the state.
         """
-        self._check_key(key, ())
-        return _reset(self.static, rng.words(key), params)
+        words = self._words(key)
+        check_params(params, self.static)
+        return _reset(self.static, words, params)
 
     def step(
         self, key: jax.Array, state: State, actions: jax.Array, params: EnvParams
@@ -123,9 +134,10 @@ class Environment:
         Returns:
             Observation, state, reward (A,) float32, terminated () bool, truncated () bool, info.
         """
-        self._check_key(key, ())
-        self.check_step(actions, (self.num_agents,))
-        return _step(self.static, rng.words(key), state, actions, params)
+        words = self._words(key)
+        actions = self.checked_actions(actions, (self.num_agents,))
+        check_params(params, self.static)
+        return _step(self.static, words, state, actions, params)
 
     def reset_batch(
         self, keys: jax.Array, params: EnvParams, params_axis: int | None = None
@@ -137,8 +149,9 @@ class Environment:
             params: numbers of the game, the same for all worlds, or with leading axis E.
             params_axis: 0 for the latter.
         """
-        self._check_key(keys, keys.shape[:1])
-        return _reset_batch(self.static, params_axis, rng.words(keys), params)
+        words = self._words_of_many(keys)
+        check_params(params, self.static)
+        return _reset_batch(self.static, params_axis, words, params)
 
     def step_batch(
         self,
@@ -149,40 +162,64 @@ class Environment:
         params_axis: int | None = None,
     ) -> tuple[Observation, State, jax.Array, jax.Array, jax.Array, dict]:
         """`step` of E worlds: actions (E, A); every result has leading axis E."""
-        self._check_key(keys, keys.shape[:1])
-        self.check_step(actions, (*keys.shape[:1], self.num_agents))
-        return _step_batch(self.static, params_axis, rng.words(keys), states, actions, params)
+        words = self._words_of_many(keys)
+        actions = self.checked_actions(actions, (len(words), self.num_agents))
+        check_params(params, self.static)
+        return _step_batch(self.static, params_axis, words, states, actions, params)
 
     def action_mask(self, state: State, params: EnvParams) -> jax.Array:
         """Legal actions (A, num_actions) bool of one world; also `observation.legal`."""
+        check_params(params, self.static)
         return _action_mask(self.static, state, params)
 
     def score(self, state: State) -> dict[str, jax.Array]:
         """The published metrics of one world, as if its episode ended now."""
         return _score(self.static, state)
 
-    def _check_key(self, key: jax.Array, batch: tuple[int, ...]) -> None:
-        is_typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-        if is_typed and key.shape == batch:
-            return
-        if not is_typed and key.dtype == jnp.uint32 and key.shape == (*batch, 2):
-            return
-        raise ValueError(
-            f"key has shape {key.shape} and dtype {key.dtype}; needed is a jax key of shape "
-            f"{batch}, or raw uint32 words of shape {(*batch, 2)}"
-        )
+    def _words(self, key: jax.Array) -> jax.Array:
+        words = rng.words(key)
+        if words.ndim != 1:
+            raise ValueError(
+                f"key has shape {key.shape}, and one key is needed; for many worlds use "
+                "reset_batch and step_batch"
+            )
+        return words
 
-    def check_step(self, actions: jax.Array, shape: tuple[int, ...]) -> None:
-        """Refuse actions of another shape or dtype, and with `check_actions` of no meaning."""
-        if jnp.shape(actions) != shape:
-            raise ValueError(f"actions have shape {jnp.shape(actions)}; needed is {shape}")
-        if not jnp.issubdtype(jnp.result_type(actions), jnp.integer):
-            raise ValueError(f"actions have dtype {jnp.result_type(actions)}; needed are integers")
-        if not self.check_actions or isinstance(actions, jax.core.Tracer):
-            return
-        values = np.asarray(actions)
-        if ((values < 0) | (values >= self.num_actions)).any():
-            bad = values[(values < 0) | (values >= self.num_actions)]
+    def _words_of_many(self, keys: jax.Array) -> jax.Array:
+        words = rng.words(keys)
+        if words.ndim != 2:
+            raise ValueError(
+                f"keys have shape {keys.shape}, and one for each world is needed: jax keys of "
+                "shape (E,), or raw uint32 words of shape (E, 2)"
+            )
+        return words
+
+    def checked_actions(self, actions: jax.typing.ArrayLike, shape: tuple[int, ...]) -> jax.Array:
+        """The actions as an array.
+
+        Raises:
+            ValueError: they have another shape or are no integers, or with `check_actions` have no
+                meaning.
+        """
+        if not hasattr(actions, "dtype"):
+            try:
+                actions = jnp.asarray(actions)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise ValueError(
+                    f"actions={actions!r} are no array ({error}); needed are integers of shape "
+                    f"{shape}"
+                ) from error
+        if actions.shape != shape:
+            raise ValueError(f"actions have shape {actions.shape}; needed is {shape}")
+        if not jnp.issubdtype(actions.dtype, jnp.integer):
+            raise ValueError(f"actions have dtype {actions.dtype}; needed are integers")
+        if self.check_actions and not isinstance(actions, jax.core.Tracer):
+            self._refuse_unknown_actions(np.asarray(actions))
+        return actions
+
+    def _refuse_unknown_actions(self, values: np.ndarray) -> None:
+        bad = values[(values < 0) | (values >= self.num_actions)]
+        if bad.size:
             raise ValueError(
                 f"actions {sorted(set(bad.tolist()))} do not exist; they run from 0 to "
                 f"{self.num_actions - 1}"

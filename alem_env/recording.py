@@ -7,15 +7,34 @@ that language models played: positions, vitals, rewards, legal actions.
 
 import dataclasses
 import json
-import zipfile
-import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from alem_env.core.params import RULES_VERSIONS, EnvParams, StaticParams, make_params
+from alem_env.core.params import (
+    RULES_VERSIONS,
+    STATIC_SWITCHES,
+    EnvParams,
+    StaticParams,
+    check_params,
+    make_params,
+)
 from alem_env.core.tables import MAP_SIZE
+from alem_env.core.values import switch, whole_number
+from alem_env.observe import dense
+from alem_env.recording_checks import (
+    RecordingError,
+    Wanted,
+    check_actions,
+    check_arrays,
+    check_bounds,
+    check_change,
+    check_kind,
+    num_steps,
+    read_arrays,
+    require,
+)
 
 KINDS = ("play", "fuzz", "ripen", "rim", "overflow")
 
@@ -38,14 +57,14 @@ _INERT = {
     "melee_mob_health", "passive_mob_health", "ranged_mob_health",
     "min_agents_required", "max_agents_required",
 }  # fmt: skip
-_STATIC_SWITCHES = (
-    "soft_specialization", "coordination_enabled", "construction_enabled", "randomize_alpha",
-    "scale_base_difficulty",
+# What facts may tell of the players: fields of `core.state.Players`.
+VITALS = (
+    "health", "food", "drink", "energy", "mana", "xp", "dexterity", "strength", "intelligence",
 )  # fmt: skip
-
-
-class RecordingError(ValueError):
-    """A file that is no usable recording: says which, what is wrong with it, and what to do."""
+# Entries of meta that both formats need, and others, by type.
+_REQUIRED = ("seed", "env_params", "players", "channels")
+_TYPES = {"env_params": dict, "fields": list, "vitals": list}
+_SEEDS = (-(2**31), 2**32 - 1)  # the benchmark keeps 32 bits
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,63 +152,36 @@ def load(path: str | Path) -> Transitions | Facts:
             or was made with rules or parameters that are not known here.
     """
     path = Path(path)
-    arrays = _read(path)
+    arrays = read_arrays(path)
     meta = _meta(path, arrays)
     if "vitals" in meta:
         return _facts(path, arrays, meta)
     return _transitions(path, arrays, meta)
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
-    remedy = "copy or record it again"
-    if not path.exists():
-        raise RecordingError(f"{path}: no such file")
-    if not path.is_file():
-        raise RecordingError(f"{path}: not a file; name .npz recordings, for instance DIR/*.npz")
-    try:
-        with open(path, "rb") as stream:
-            magic = stream.read(4)
-        if not magic:
-            raise RecordingError(f"{path}: the file is empty; {remedy}")
-        if not magic.startswith(b"PK"):
-            raise RecordingError(
-                f"{path}: not an .npz archive; recordings are written by "
-                "scripts/record_reference.py"
-            )
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError) as error:
-        if isinstance(error, RecordingError):
-            raise
-        raise RecordingError(
-            f"{path}: the archive is cut short or damaged ({error}); {remedy}"
-        ) from error
-    except OSError as error:
-        raise RecordingError(f"{path}: cannot be read ({error})") from error
-
-
 def _meta(path: Path, arrays: Mapping[str, np.ndarray]) -> dict:
-    _require(path, arrays, ["meta"])
+    require(path, arrays, ["meta"])
     try:
         meta = json.loads(str(arrays["meta"]))
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordingError(f"{path}: meta is not JSON ({error}); record it again") from error
     if not isinstance(meta, dict):
         raise RecordingError(f"{path}: meta is not a JSON object; record it again")
-    missing = [name for name in ("seed", "env_params", "players", "channels") if name not in meta]
+    missing = [name for name in _REQUIRED if name not in meta]
     if missing:
         raise RecordingError(f"{path}: meta lacks {', '.join(missing)}; record it again")
+    for name, kind in _TYPES.items():
+        if name in meta and not isinstance(meta[name], kind):
+            raise RecordingError(
+                f"{path}: meta has {name}={meta[name]!r}, and a {kind.__name__} is needed; "
+                "record it again"
+            )
+    try:
+        whole_number("seed", meta["seed"], *_SEEDS)
+        switch("final_done", meta.get("final_done", False))
+    except ValueError as error:
+        raise RecordingError(f"{path}: meta has {error}; record it again") from error
     return meta
-
-
-def _require(path: Path, arrays: Mapping[str, np.ndarray], names: Iterable[str]) -> None:
-    missing = [name for name in names if name not in arrays]
-    if missing:
-        raise RecordingError(
-            f"{path}: the recording lacks {', '.join(missing[:5])}"
-            + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-            + "; it is no recording of the known formats, or was cut short: record it again"
-        )
 
 
 def _transitions(path: Path, arrays: Mapping[str, np.ndarray], meta: dict) -> Transitions:
@@ -199,33 +191,45 @@ def _transitions(path: Path, arrays: Mapping[str, np.ndarray], meta: dict) -> Tr
             f"{path}: kind={kind!r} is unknown; recordings are of kind {', '.join(KINDS)}"
         )
     static, params = environment_of(path, meta, _version_of(path, meta))
-    if list(meta.get("map_size", MAP_SIZE)) != list(MAP_SIZE):
-        raise RecordingError(
-            f"{path}: map_size={meta['map_size']} cannot be replayed; record with {list(MAP_SIZE)}"
-        )
-    _require(path, arrays, ("actions", "keys", "mask", "rewards", "done"))
-    init = _group(arrays, "init/")
-    _require(path, arrays, [f"init/{name}" for name in meta.get("fields", ())] or ["init/map"])
-    steps, agents = len(arrays["actions"]), static.num_agents
-    _check_shapes(path, arrays, {
-        "actions": (steps, agents), "keys": (steps, 2),
-        "mask": (steps, agents, static.num_actions), "rewards": (steps, agents),
-        "done": (steps,), "init/player_position": (agents, 2),
+    _check_sizes(path, meta, static)
+    require(path, arrays, ("actions", "keys", "mask", "rewards", "done"))
+    require(path, arrays, [f"init/{name}" for name in meta.get("fields", ())] or ["init/map"])
+    steps, agents = num_steps(path, arrays), static.num_agents
+    scores = [name for name in arrays if name.startswith("score/")]
+    check_arrays(path, arrays, {
+        "actions": Wanted("iu", (steps, agents)), "keys": Wanted("u", (steps, 2)),
+        "mask": Wanted("b", (steps, agents, static.num_actions)),
+        "rewards": Wanted("f", (steps, agents)), "done": Wanted("b", (steps,)),
+        **dict.fromkeys(scores, Wanted("biuf", (agents,))),
     })  # fmt: skip
-    _check_actions(path, arrays["actions"], static.num_actions)
-    sizes = {name: value.size for name, value in init.items()}
-    shape = tuple(meta.get("obs_shape", (agents, 0)))
-    observed = {f"obs/obs/{key}": arrays[f"obs/{key}"] for key in "tiv" if f"obs/{key}" in arrays}
+    check_actions(path, arrays["actions"], static.num_actions)
+    init = _group(arrays, "init/")
+    for name, value in init.items():
+        check_kind(path, f"init/{name}", value, "biuf")
+        check_bounds(path, f"init/{name}", name, value)
+    shape = (agents, dense.obs_dim(static))
+    seen = {}
+    if any(name.startswith("obs/") for name in arrays):
+        seen["obs"] = _change(path, arrays, "obs", steps, np.zeros(shape, np.float32))
     return Transitions(
-        path=path, kind=kind, static=static, params=params, seed=int(meta["seed"]), init=init,
-        edits=_changes(path, arrays, "edit", steps, sizes),
-        changes=_changes(path, arrays, "step", steps, sizes),
+        path=path, kind=kind, static=static, params=params, seed=meta["seed"], init=init,
+        edits=_changes(path, arrays, "edit", steps, init),
+        changes=_changes(path, arrays, "step", steps, init),
         keys=arrays["keys"].astype(np.uint32), actions=arrays["actions"].astype(np.int32),
         masks=arrays["mask"], rewards=arrays["rewards"], done=arrays["done"],
-        observations=_changes(path, observed, "obs", steps, {"obs": int(np.prod(shape))}),
-        observation_shape=shape,
+        observations=Changes(seen), observation_shape=shape,
         score=_group(arrays, "score/"),
     )  # fmt: skip
+
+
+def _check_sizes(path: Path, meta: dict, static: StaticParams) -> None:
+    """Refuses maps and observation vectors of another size than here."""
+    shape = [static.num_agents, dense.obs_dim(static)]
+    for name, ours in (("map_size", list(MAP_SIZE)), ("obs_shape", shape)):
+        if meta.get(name, ours) != ours:
+            raise RecordingError(
+                f"{path}: {name}={meta[name]} cannot be replayed; record with {ours}"
+            )
 
 
 def _facts(path: Path, arrays: Mapping[str, np.ndarray], meta: dict) -> Facts:
@@ -233,24 +237,29 @@ def _facts(path: Path, arrays: Mapping[str, np.ndarray], meta: dict) -> Facts:
     version = _version_of(path, meta) if "reference" in meta else RULES_VERSIONS[0]
     static, params = environment_of(path, meta, version)
     names = ("actions", "position", "vitals", "achievements", "legal", "reward")
-    _require(path, arrays, names)
-    steps, agents = len(arrays["actions"]), static.num_agents
-    vital_names = tuple(meta["vitals"])
-    _check_shapes(path, arrays, {
-        "actions": (steps, agents), "position": (steps, agents, 2),
-        "vitals": (steps, agents, len(vital_names)), "achievements": (steps, agents),
-        "legal": (steps, agents, static.num_actions), "reward": (steps, agents),
+    require(path, arrays, names)
+    vitals = meta["vitals"]
+    unknown = [name for name in vitals if name not in VITALS]
+    if unknown or not vitals:
+        raise RecordingError(f"{path}: vitals={vitals} must be of {', '.join(VITALS)}")
+    steps, agents = num_steps(path, arrays), static.num_agents
+    check_arrays(path, arrays, {
+        "actions": Wanted("iu", (steps, agents)), "position": Wanted("i", (steps, agents, 2)),
+        "vitals": Wanted("i", (steps, agents, len(vitals))),
+        "achievements": Wanted("i", (steps, agents)),
+        "legal": Wanted("i", (steps, agents, static.num_actions)),
+        "reward": Wanted("f", (steps, agents)),
     })  # fmt: skip
-    _check_actions(path, arrays["actions"], static.num_actions)
+    check_actions(path, arrays["actions"], static.num_actions)
     return Facts(
-        path=path, static=static, params=params, seed=int(meta["seed"]), vital_names=vital_names,
-        final_done=bool(meta.get("final_done", False)), **{name: arrays[name] for name in names},
+        path=path, static=static, params=params, seed=meta["seed"], vital_names=tuple(vitals),
+        final_done=meta.get("final_done", False), **{name: arrays[name] for name in names},
     )  # fmt: skip
 
 
 def _version_of(path: Path, meta: dict) -> str:
     reference = str(meta.get("reference", ""))
-    version = reference.split()[-1] if reference else ""
+    version = reference.split()[-1] if reference.strip() else ""
     if version not in RULES_VERSIONS:
         raise RecordingError(
             f"{path}: reference={reference!r} has rules that are not known here; "
@@ -267,7 +276,7 @@ def environment_of(path: Path, meta: dict, version: str) -> tuple[StaticParams, 
     """
     given = dict(meta["env_params"])
     angles = given.pop("fractal_noise_angles", None)
-    if angles is not None and any(angle is not None for angle in angles):
+    if angles is not None and angles != [None] * 4:
         raise RecordingError(
             f"{path}: fractal_noise_angles={angles} is not supported; record without it"
         )
@@ -278,68 +287,48 @@ def environment_of(path: Path, meta: dict, version: str) -> tuple[StaticParams, 
             f"record with parameters of alem-env {' or '.join(RULES_VERSIONS)}"
         )
     values = {name: given.get(name, default) for name, default in _REFERENCE_DEFAULTS.items()}
-    switches = {name: bool(values.pop(name)) for name in _STATIC_SWITCHES}
+    switches = {name: values.pop(name) for name in STATIC_SWITCHES}
     try:
         static = StaticParams(
             num_agents=meta["players"], num_comm_channels=meta["channels"],
             rules_version=version, **switches,
         )  # fmt: skip
-        return static, make_params(**values)
-    except (TypeError, ValueError) as error:
+        params = make_params(**values)
+        check_params(params, static)
+    except ValueError as error:
         raise RecordingError(f"{path}: {error}; record with a value in range") from error
+    return static, params
 
 
 def _group(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     return {n.removeprefix(prefix): value for n, value in arrays.items() if n.startswith(prefix)}
 
 
-def _check_shapes(
-    path: Path, arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]
-) -> None:
-    for name, shape in shapes.items():
-        if arrays[name].shape != shape:
-            raise RecordingError(
-                f"{path}: {name} has shape {arrays[name].shape}, but the {shapes['actions'][0]} "
-                f"recorded actions need {shape}; the recording was cut short: record it again"
-            )
-
-
-def _check_actions(path: Path, actions: np.ndarray, num_actions: int) -> None:
-    if not np.issubdtype(actions.dtype, np.integer):
-        raise RecordingError(f"{path}: actions are {actions.dtype}, not integers; record it again")
-    outside = (actions < 0) | (actions >= num_actions)
-    if outside.any():
-        raise RecordingError(
-            f"{path}: action {actions[outside][0]} is outside 0 to {num_actions - 1}; "
-            "record it again"
-        )
-
-
 def _changes(
-    path: Path, arrays: Mapping[str, np.ndarray], prefix: str, steps: int, sizes: Mapping[str, int]
+    path: Path,
+    arrays: Mapping[str, np.ndarray],
+    prefix: str,
+    steps: int,
+    like: Mapping[str, np.ndarray],
 ) -> Changes:
+    """The changes under a prefix, of arrays that are made as those in `like`."""
     names = sorted({n.rsplit("/", 1)[0] for n in arrays if n.startswith(f"{prefix}/")})
     rows = {}
     for name in names:
         field = name.removeprefix(f"{prefix}/")
-        if field not in sizes:
+        if field not in like:
             raise RecordingError(f"{path}: {name} is no field of the state; record it again")
-        _require(path, arrays, [f"{name}/{key}" for key in "tiv"])
-        t, index, value = (arrays[f"{name}/{key}"] for key in "tiv")
-        if not len(t) == len(index) == len(value):
-            raise RecordingError(
-                f"{path}: {name} has {len(t)} times, {len(index)} indices and {len(value)} values; "
-                "the recording was cut short: record it again"
-            )
-        if len(t) and not (0 <= t.min() and t.max() < steps):
-            raise RecordingError(
-                f"{path}: {name} goes to step {t.max()}, but only {steps} steps are there; "
-                "the recording was cut short: record it again"
-            )
-        if len(index) and not (0 <= index.min() and index.max() < sizes[field]):
-            raise RecordingError(
-                f"{path}: {name} changes entry {index.max()} of {sizes[field]}; record it again"
-            )
-        order = np.argsort(t, kind="stable")
-        rows[field] = (t[order], index[order], value[order])
+        rows[field] = _change(path, arrays, name, steps, like[field])
+        check_bounds(path, f"{name}/v", field, rows[field][2])
     return Changes(rows)
+
+
+def _change(
+    path: Path, arrays: Mapping[str, np.ndarray], name: str, steps: int, like: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(t, flat index, value) by time, of changes that fit an array like `like`."""
+    require(path, arrays, [f"{name}/{key}" for key in "tiv"])
+    parts = {key: arrays[f"{name}/{key}"] for key in "tiv"}
+    check_change(path, name, parts, steps, like)
+    order = np.argsort(parts["t"], kind="stable")
+    return tuple(parts[key][order] for key in "tiv")

@@ -11,8 +11,9 @@ from jax import lax
 from alem_env.core import rng
 from alem_env.core.batch import over_worlds
 from alem_env.core.compiled import compiled
-from alem_env.core.params import EnvParams, params_from_alpha
+from alem_env.core.params import EnvParams, check_params, params_from_alpha
 from alem_env.core.state import State
+from alem_env.core.values import whole_number
 from alem_env.env import Environment, reset_world, step_world
 from alem_env.observe.compact import Observation
 from alem_env.score import team_score
@@ -51,17 +52,12 @@ class VectorEnv:
     reset_chunk: int = 4
 
     def __post_init__(self):
-        if self.num_envs < 1 or self.reset_chunk < 1:
-            raise ValueError(
-                f"num_envs={self.num_envs} and reset_chunk={self.reset_chunk} must be at least 1"
-            )
+        if not isinstance(self.env, Environment):
+            raise ValueError(f"env={self.env!r} is no environment; make one with alem_env.make()")
+        for name in ("num_envs", "reset_chunk"):
+            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
         if self.alpha_range is not None:
-            low, high = self.alpha_range
-            if not 0.0 <= low <= high <= 1.0:
-                raise ValueError(
-                    f"alpha_range={self.alpha_range} must be low <= high within [0, 1]"
-                )
-            object.__setattr__(self, "alpha_range", (float(low), float(high)))
+            object.__setattr__(self, "alpha_range", _as_range(self.alpha_range))
 
     @property
     def num_agents(self) -> int:
@@ -85,7 +81,9 @@ class VectorEnv:
         Returns:
             Observation with leading axes (E, A), and the state.
         """
-        return _reset(self, self._keys(key), params)
+        keys = self._keys(key)
+        check_params(params, self.env.static)
+        return _reset(self, keys, params)
 
     def step(
         self, key: jax.Array, state: VectorState, actions: jax.Array, params: EnvParams
@@ -107,8 +105,10 @@ class VectorEnv:
             `agent_return` (E, A), the fractions `base`, `coord`, `total`, and `achievements`
             (E, A, 93) bool.
         """
-        self.env.check_step(actions, (self.num_envs, self.num_agents))
-        return _step(self, self._keys(key), state, actions, params)
+        keys = self._keys(key)
+        actions = self.env.checked_actions(actions, (self.num_envs, self.num_agents))
+        check_params(params, self.env.static)
+        return _step(self, keys, state, actions, params)
 
     def _keys(self, key: jax.Array) -> jax.Array:
         """(E, 2) words, of E keys or split from one."""
@@ -118,6 +118,18 @@ class VectorEnv:
         if words.shape != (self.num_envs, 2):
             raise ValueError(f"key must be one key or {self.num_envs} of them, not {key.shape}")
         return words
+
+
+def _as_range(alpha_range: object) -> tuple[float, float]:
+    try:
+        low, high = map(float, alpha_range)
+    except (TypeError, ValueError):
+        low = high = float("nan")
+    if not 0.0 <= low <= high <= 1.0:
+        raise ValueError(
+            f"alpha_range={alpha_range!r} must be two numbers, low <= high, within [0, 1]"
+        )
+    return low, high
 
 
 @functools.partial(compiled, static_argnums=(0,))

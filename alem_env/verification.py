@@ -96,10 +96,11 @@ def _verify_transitions(recording, single_step, progress) -> Outcome:
     static, params = recording.static, recording.params
     world = World(static)
     observation, state = world.env.reset(rng.words(rng.key(recording.seed)), params)
-    expected = recording.init
-    difference = compare(INIT, expected, to_reference(state, static))
-    if difference and not single_step:
-        return Outcome(0, difference)
+    expected, found = recording.init, to_reference(state, static)
+    difference = compare(INIT, expected, found)
+    layout = _layout_difference(expected, found)
+    if layout or (difference and not single_step):
+        return Outcome(0, layout or difference)
     for t in range(recording.num_steps):
         edits = recording.edits.at(t)
         before = rec.patch(expected, edits)
@@ -129,6 +130,20 @@ def _verify_transitions(recording, single_step, progress) -> Outcome:
         progress(t + 1)
     difference = compare(recording.num_steps - 1, *_scores(recording, world.env.score(state)))
     return Outcome(recording.num_steps, difference)
+
+
+def _layout_difference(
+    recorded: Mapping[str, np.ndarray], ours: Mapping[str, np.ndarray]
+) -> Difference | None:
+    """Where the recorded state lacks an array or has one made otherwise: it cannot be taken up."""
+    for name, have in ours.items():
+        if name not in recorded:
+            return Difference(INIT, name, (), "nothing: the recording lacks it", "a value")
+        wanted = recorded[name]
+        if (wanted.shape, wanted.dtype.kind) != (have.shape, have.dtype.kind):
+            made = [f"{array.dtype} of shape {array.shape}" for array in (wanted, have)]
+            return Difference(INIT, name, (), *made)
+    return None
 
 
 def _recorded_observation(recording: rec.Transitions, t: int) -> np.ndarray:

@@ -28,6 +28,21 @@ CARD_FILE = "card.json"
 FORMAT = 1
 _SEPARATOR = "/"
 
+# What every card says, and as what; the entries of "env" are those that others read.
+_ENTRIES = {
+    ("label",): str,
+    ("env",): dict,
+    ("env", "difficulty"): (str, int, float),
+    ("env", "rules_version"): str,
+    ("env", "num_agents"): int,
+    ("env", "num_comm_channels"): int,
+    ("env", "num_actions"): int,
+    ("env", "shared_reward"): bool,
+    ("network",): dict,
+    ("parameters",): dict,
+    ("training",): dict,
+}
+
 
 class PolicyError(ValueError):
     """A bundle cannot be read, or does not fit the world; the message says what to do."""
@@ -109,8 +124,12 @@ def save_policy(folder: Path, params: PyTree, card: dict) -> None:
 
 
 def update_card(folder: Path, **entries: object) -> None:
-    """Adds to the card of a bundle, for example the scores of its evaluation."""
-    card = json.loads((Path(folder) / CARD_FILE).read_text())
+    """Adds to the card of a bundle, for example the scores of its evaluation.
+
+    Raises:
+        PolicyError: there is no card that can be read.
+    """
+    card = read_card(folder)
     if card != card | entries:
         write_json(Path(folder) / CARD_FILE, card | entries)
 
@@ -126,7 +145,11 @@ def _whole(folder: Path) -> Path:
 
 
 def read_card(folder: Path) -> dict:
-    """The card of a bundle. Raises PolicyError if there is none that can be read."""
+    """The card of a bundle, with everything that `_ENTRIES` lists.
+
+    Raises:
+        PolicyError: there is none, or it cannot be read, or an entry is missing or of another kind.
+    """
     try:
         card = json.loads((_whole(folder) / CARD_FILE).read_text())
     except FileNotFoundError:
@@ -140,38 +163,86 @@ def read_card(folder: Path) -> dict:
         raise PolicyError(f"policy={folder}: {CARD_FILE} is damaged; export the policy again")
     if card.get("format") != FORMAT:
         raise PolicyError(
-            f"policy={folder} has format {card.get('format')}, this program reads {FORMAT}"
+            f"policy={folder} has format {card.get('format')}, this program reads {FORMAT}; "
+            "export it again with this version"
         )
+    _check_entries(folder, card)
     return card
+
+
+def _check_entries(folder: Path, card: dict) -> None:
+    for path, kind in _ENTRIES.items():
+        *groups, name = path
+        holder = card
+        for group in groups:
+            holder = holder[group]
+        value = holder.get(name)
+        is_right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+        if not is_right:
+            entry = ".".join(path)
+            found = f"has {entry}={value!r}" if name in holder else f"lacks {entry}"
+            kinds = kind if isinstance(kind, tuple) else (kind,)
+            wanted = " or ".join(k.__name__ for k in kinds)
+            raise PolicyError(
+                f"policy={folder}: {CARD_FILE} {found}, and {wanted} is needed; "
+                "export the policy again"
+            )
 
 
 def load_policy(folder: str | Path) -> ExportedPolicy:
     """A bundle, ready to act.
 
     Raises:
-        PolicyError: files are missing or damaged, or weights and card disagree.
+        PolicyError: files are missing or damaged, or weights, card and network disagree.
     """
     folder = Path(folder).expanduser()
     card = read_card(folder)
-    params = load_params(folder)
-    policy = make_policy(NetworkConfig(**card["network"]), task_for_static(card["env"]))
-    return ExportedPolicy(card, params, policy)
+    policy = _policy_of(folder, card)
+    weights = _read_weights(folder, card)
+    needed = describe_parameters(jax.eval_shape(policy.init_params, jax.random.key(0)))
+    _check_parameters(folder, needed, weights, "the card's network needs")
+    return ExportedPolicy(card, _unflatten(weights), policy)
 
 
 def load_params(folder: Path) -> PyTree:
     """The weights of a bundle, checked against its card."""
+    return _unflatten(_read_weights(folder, read_card(folder)))
+
+
+def _policy_of(folder: Path, card: dict) -> Policy:
+    """How the card's network acts in the card's world."""
     try:
-        flat = load_file(_whole(folder) / WEIGHTS_FILE)
+        task = task_for_static(card["env"])
+        policy = make_policy(NetworkConfig(**card["network"]), task)
+    except (TypeError, ValueError) as error:
+        raise PolicyError(
+            f"policy={folder}: {CARD_FILE} describes what cannot be built here ({error}); "
+            "export the policy again with this version"
+        ) from error
+    if card["env"]["num_actions"] != task.num_actions:
+        raise PolicyError(
+            f"policy={folder}: {CARD_FILE} has env.num_actions={card['env']['num_actions']}, but "
+            f"its world has {task.num_actions} here; export the policy again with this version"
+        )
+    return policy
+
+
+def _read_weights(folder: Path, card: dict) -> dict[str, np.ndarray]:
+    """Name -> array, as the card says, finite."""
+    try:
+        weights = load_file(_whole(folder) / WEIGHTS_FILE)
     except (OSError, SafetensorError) as error:
-        raise PolicyError(f"policy={folder}: {WEIGHTS_FILE} cannot be read ({error})") from error
-    _check_params(folder, read_card(folder)["parameters"], flat)
-    for name, array in flat.items():
+        raise PolicyError(
+            f"policy={folder}: {WEIGHTS_FILE} cannot be read ({error}); export it again"
+        ) from error
+    _check_parameters(folder, card["parameters"], weights, f"{CARD_FILE} says")
+    for name, array in weights.items():
         if not np.isfinite(array).all():
             raise PolicyError(
                 f"policy={folder}: parameter {name} holds numbers that are not finite; export it "
                 "again, from a checkpoint of before"
             )
-    return _unflatten(flat)
+    return weights
 
 
 def require_fit(card: dict, *, num_agents: int, num_comm_channels: int) -> None:
@@ -198,24 +269,30 @@ def require_same_task(card: dict, *, difficulty: str, rules_version: str) -> Non
 
 def describe_parameters(params: PyTree) -> dict[str, list]:
     """Name -> [shape, dtype] of every array, for the card."""
-    return {name: [list(a.shape), str(a.dtype)] for name, a in _flatten(params).items()}
+    return {name: [list(a.shape), str(a.dtype)] for name, a in _named(params).items()}
 
 
-def _check_params(folder: Path, expected: dict, flat: dict[str, np.ndarray]) -> None:
-    found = {name: [list(a.shape), str(a.dtype)] for name, a in flat.items()}
-    for name in dict.fromkeys([*expected, *found]):
-        if expected.get(name) != found.get(name):
+def _check_parameters(
+    folder: Path, needed: dict, weights: dict[str, np.ndarray], who_needs: str
+) -> None:
+    found = describe_parameters(weights)
+    for name in dict.fromkeys([*needed, *found]):
+        if needed.get(name) != found.get(name):
             raise PolicyError(
-                f"policy={folder}: parameter {name} is {found.get(name)}, "
-                f"its card says {expected.get(name)}; export it again"
+                f"policy={folder}: parameter {name} is {found.get(name)} in {WEIGHTS_FILE}, but "
+                f"{who_needs} {needed.get(name)}; export it again"
             )
 
 
 def _flatten(params: PyTree) -> dict[str, np.ndarray]:
+    return {name: np.array(leaf, order="C") for name, leaf in _named(params).items()}
+
+
+def _named(params: PyTree) -> dict[str, jax.Array]:
+    """Name -> leaf, groups joined by a slash."""
     leaves = jax.tree_util.tree_flatten_with_path(params)[0]
     return {
-        jax.tree_util.keystr(path, simple=True, separator=_SEPARATOR): np.array(leaf, order="C")
-        for path, leaf in leaves
+        jax.tree_util.keystr(path, simple=True, separator=_SEPARATOR): leaf for path, leaf in leaves
     }
 
 

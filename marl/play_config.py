@@ -77,6 +77,9 @@ class RenderConfig:
 
 def make_evaluate_config(values: Mapping) -> EvaluateConfig:
     """Checks the options of an evaluation. Raises ConfigError as `make_train_config`."""
+    # A mandatory value that was not given is not `in` Hydra's configuration.
+    if "policy" not in values or values["policy"] in (None, ""):
+        raise ConfigError("policy=... is needed: the folder `policy` of a run, or random")
     values = plain(values)
     env = values.pop("env", None)
     if not isinstance(env, Mapping):

@@ -6,73 +6,19 @@ Not called by hand. Reads one JSON request a line on standard input, answers one
     {"do": "measure", "resets": false}      -> {"seconds": ..., "world_steps": ...}
 """
 
+import argparse
 import json
 import os
 import sys
-import time
 
-# alem-env prints while it is imported; keep standard output for answers.
-_answers = os.fdopen(os.dup(1), "w", buffering=1)
-os.dup2(2, 1)
-
-import jax  # noqa: E402
-import jax.numpy as jnp  # noqa: E402
-from alem.alem_coop.action_masking import compute_action_mask  # noqa: E402
-from alem.alem_coop.alem_state import (  # noqa: E402
-    EnvParams,
-    StaticEnvParams,
-    get_coordination_params,
-)
-from alem.alem_coop.envs.alem_symbolic_env import AlemCoopSymbolicEnv  # noqa: E402
+from command_line import run
+from reference import need_reference
 
 
-class Bench:
-    """One batch of worlds that plays random legal actions, with or without automatic resets."""
+def serve(answers):
+    """Answers the requests on standard input until it ends."""
+    from reference.bench import Bench
 
-    def __init__(self, num_envs, difficulty, channels, steps, resets):
-        overrides = dict(get_coordination_params(difficulty))
-        overrides.update(soft_specialization=True, shared_reward=False)
-        self.params = EnvParams(**overrides)
-        self.static = StaticEnvParams(player_count=3, num_comm_channels=channels)
-        self.env = AlemCoopSymbolicEnv(
-            env_params=self.params, static_env_params=self.static, compute_full_info=False
-        )
-        self.num_envs, self.steps = num_envs, steps
-        one_step = self.env.step if resets else self.env.step_env
-        self.one_step = one_step
-        keys = jax.random.split(jax.random.PRNGKey(0), num_envs)
-        reset = jax.jit(jax.vmap(self.env.reset))
-        obs, self.state = jax.block_until_ready(reset(keys))
-        self.key = jax.random.PRNGKey(1)
-        self.state_bytes = sum(x.nbytes for x in jax.tree.leaves(self.state)) // num_envs
-        self.obs_bytes = sum(x.nbytes for x in jax.tree.leaves(obs)) // num_envs // 3
-        started = time.perf_counter()
-        self.run = jax.jit(self._run, donate_argnums=0).lower(self.state, self.key).compile()
-        self.compile_s = time.perf_counter() - started
-        self.measure()  # warm up
-
-    def _run(self, state, key):
-        def body(carry, _):
-            state, key = carry
-            key, act_key, step_key = jax.random.split(key, 3)
-            mask = jax.vmap(lambda s: compute_action_mask(s, self.params, self.static))(state)
-            actions = jax.random.categorical(act_key, jnp.where(mask, 0.0, -1e9))
-            actions = {f"agent_{i}": actions[:, i] for i in range(3)}
-            keys = jax.random.split(step_key, self.num_envs)
-            obs, state, reward, _, _ = jax.vmap(self.one_step)(keys, state, actions)
-            seen = sum(o.sum() for o in obs.values()) + sum(r.sum() for r in reward.values())
-            return (state, key), seen
-
-        (state, key), seen = jax.lax.scan(body, (state, key), None, length=self.steps)
-        return state, key, seen.sum()
-
-    def measure(self):
-        started = time.perf_counter()
-        self.state, self.key, _ = jax.block_until_ready(self.run(self.state, self.key))
-        return time.perf_counter() - started
-
-
-def main():
     benches = {}
     for line in sys.stdin:
         request = json.loads(line)
@@ -86,8 +32,20 @@ def main():
         else:
             bench = benches[request["resets"]]
             answer = dict(seconds=bench.measure(), world_steps=bench.steps * bench.num_envs)
-        print(json.dumps(answer), file=_answers, flush=True)
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def main():
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()
+    need_reference(__file__)
+    # alem-env prints while it is imported; keep standard output for answers.
+    with os.fdopen(os.dup(1), "w", buffering=1) as answers:
+        os.dup2(2, 1)
+        serve(answers)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

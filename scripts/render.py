@@ -1,10 +1,15 @@
 """Draws an episode: a picture of its first state, or a film. See --help."""
 
 import dataclasses
+import io
+import os
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import hydra
+from command_line import Status, check_writable, note, time_left
+from command_line import run as run_command
 from omegaconf import DictConfig
 
 from marl.host.exits import BAD_OPTION, FILES_FAILED, Jobs, guarded
@@ -24,25 +29,39 @@ def run(values: Mapping) -> int:
     # Imported here, so that --help and wrong option names answer at once.
     from marl.config import ConfigError
     from marl.export import PolicyError
-    from marl.host.folder import RunFolderError, prepare
     from marl.play_config import make_render_config
 
     def work() -> int:
         config = make_render_config(values)
-        prepare(Path(config.out).expanduser().absolute().parent)
-        draw(config)
+        out = Path(config.out).expanduser().absolute()
+        check_place(out)
+        draw(config, out)
         return 0
 
     return guarded(
         work,
-        {ConfigError: BAD_OPTION, PolicyError: BAD_OPTION, RunFolderError: FILES_FAILED,
-         OSError: FILES_FAILED},
+        {ConfigError: BAD_OPTION, PolicyError: BAD_OPTION, OSError: FILES_FAILED},
         memory_advice="the film does not fit into memory; lower steps",
         stopped="stopped; nothing was written",
     )  # fmt: skip
 
 
-def draw(config) -> None:
+def check_place(out: Path) -> None:
+    """Refuses, before any work, a place where the file cannot be made. Leaves nothing there.
+
+    Raises:
+        OSError: out= cannot be written; the message says why.
+    """
+    place = out
+    while not place.parent.exists():
+        place = place.parent
+    try:
+        check_writable(place)
+    except OSError as error:
+        raise OSError(f"out={out}: {error}; choose another file with out=FILE") from error
+
+
+def draw(config, out: Path) -> None:
     """Plays an episode and writes its pictures."""
     from PIL import Image
 
@@ -51,13 +70,45 @@ def draw(config) -> None:
     env, params, act = players_of(config)
     is_film = config.out.endswith(".gif")
     window = None if config.whole else (config.rows, config.columns)
+    steps = config.steps if is_film else 0
     frames = [
         Image.fromarray(render(state, agent=config.agent, window=window))
-        for state in play(env, params, act, config.seed, config.steps if is_film else 0)
+        for state in shown(play(env, params, act, config.seed, steps), steps)
     ]
     film = dict(save_all=True, append_images=frames[1:], duration=FRAME_MS, loop=0)
-    frames[0].save(Path(config.out).expanduser(), **(film if is_film else {}))
+    picture = io.BytesIO()
+    frames[0].save(picture, "gif" if is_film else "png", **(film if is_film else {}))
+    save(out, picture.getvalue())
     print(f"{config.out}: {len(frames)} pictures of {frames[0].width} x {frames[0].height}")
+
+
+def shown(states: Iterator, steps: int) -> Iterator:
+    """The same states; how far they are is told on the way."""
+    status = Status()
+    status.show("compiling the world, up to some minutes ...")
+    try:
+        for number, state in enumerate(states):
+            if number <= 1:  # the first step compiles, too
+                started = time.monotonic()
+            elif status.is_due:
+                left = (steps - number) * (time.monotonic() - started) / (number - 1)
+                status.show(f"step {number} of {steps}, {time_left(left)}")
+            yield state
+    finally:
+        status.clear()
+
+
+def save(out: Path, content: bytes) -> None:
+    """Writes the file whole or not at all, and says which folder it makes for it."""
+    if not out.parent.exists():
+        note(f"making the folder {out.parent}")
+        out.parent.mkdir(parents=True)
+    partial = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        os.replace(partial, out)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def players_of(config):
@@ -106,4 +157,4 @@ def play(env, params, act, seed: int, steps: int) -> Iterator:
 
 
 if __name__ == "__main__":
-    jobs.exit_after(main)
+    run_command(lambda: jobs.exit_after(main))

@@ -7,45 +7,17 @@ runs free: only the recorded edits are applied. Integers and booleans must match
 1e-5: every field of the state, legal actions, rewards, episode end, the published observation
 vector and the final score.
 
-One line a file: the steps compared and "ok", or the first difference (step, field, index, expected,
-found). Exit status: 0 if all files are ok, 1 if any differs or cannot be read.
+One line a file on standard output: the steps compared and "ok", or the first difference (step,
+field, index, expected, found). Progress goes to standard error. Exit status: 0 if all files are ok,
+1 if any differs or cannot be read, 130 after Ctrl-C.
 """
 
 import argparse
-import sys
-import time
 
-PROGRESS_EVERY = 0.5  # seconds
+from command_line import run
 
 
-class Progress:
-    """A line on a terminal that is overwritten; silent elsewhere."""
-
-    def __init__(self, total_files: int):
-        self.total_files = total_files
-        self.shown = sys.stderr.isatty()
-        self.last = 0.0
-        self.name = ""
-
-    def start(self, number: int, path: str) -> None:
-        self.name = f"[{number}/{self.total_files}] {path}"
-        self._write(f"{self.name}: compiling or first step ...")
-
-    def step(self, done: int, total: int) -> None:
-        if time.monotonic() - self.last > PROGRESS_EVERY:
-            self._write(f"{self.name}: step {done}/{total}")
-
-    def clear(self) -> None:
-        self._write("")
-
-    def _write(self, text: str) -> None:
-        if self.shown:
-            self.last = time.monotonic()
-            sys.stderr.write(f"\r\x1b[K{text[:120]}")
-            sys.stderr.flush()
-
-
-def main() -> int:
+def parse_args() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -55,26 +27,24 @@ def main() -> int:
         action="store_true",
         help="start every step from the recorded state, to find the rule that is wrong",
     )
-    args = parser.parse_args()
+    return parser.parse_args()
 
-    from alem_env import recording, verification  # after --help and bad options
+
+def main() -> int:
+    args = parse_args()
+    from replaying import Progress, replay  # after --help and bad options
+
+    from alem_env.recording import RecordingError
 
     progress = Progress(len(args.files))
     failed = steps = 0
-    for number, path in enumerate(args.files, 1):
-        progress.start(number, path)
+    for path in args.files:
         try:
-            loaded = recording.load(path)
-        except recording.RecordingError as error:
-            progress.clear()
+            outcome, total = replay(path, progress, args.single_step)
+        except RecordingError as error:
             print(f"ERROR {error}", flush=True)
             failed += 1
             continue
-        total = loaded.num_steps
-        outcome = verification.verify(
-            loaded, args.single_step, lambda done, total=total: progress.step(done, total)
-        )
-        progress.clear()
         steps += outcome.steps
         verdict = f"DIFFERENCE at {outcome.difference}" if outcome.difference else "ok"
         failed += outcome.difference is not None
@@ -85,4 +55,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -7,6 +7,7 @@ import pytest
 
 import alem_env
 from alem_env.core import rng
+from alem_env.core.params import check_params
 
 ENV = alem_env.make()
 ACTIONS = np.zeros((3,), np.int32)
@@ -22,6 +23,9 @@ KEY = rng.key(0)
         (dict(rules_version="0.3"), "rules_version='0.3'"),
         (dict(preset="hard"), "preset='hard'"),
         (dict(difficulty="hard"), "difficulty"),
+        (dict(num_agents=2.5), "num_agents=2.5"),
+        (dict(checked="no"), "checked='no' must be True or False"),
+        (dict(soft_specialization="no"), "soft_specialization='no'"),
     ],
 )
 def test_make_names_what_is_wrong(options, named):
@@ -39,7 +43,14 @@ def test_sizes():
     assert alem_env.make(num_agents=1, num_comm_channels=0).num_actions == 55
 
 
+def test_default_parameters_fit():
+    for switches in ({}, dict(preset="none"), dict(max_construction_sites=2)):
+        env = alem_env.make(**switches)
+        check_params(env.default_params, env.static)
+
+
 def test_equal_environments_are_one():
+    assert alem_env.make(num_agents=np.int64(3)) == ENV
     assert hash(alem_env.make()) == hash(ENV) and alem_env.make() == ENV
     assert alem_env.make(num_agents=2) != ENV
 
@@ -51,6 +62,13 @@ def test_equal_environments_are_one():
         (np.zeros((3, 1), np.int32), r"shape \(3, 1\)"),
         (np.zeros((3,), np.float32), "dtype float32"),
         (np.zeros((3,), bool), "dtype bool"),
+        ([0, 0], r"shape \(2,\)"),
+        ([0, 0, 0.5], "dtype float32"),
+        ([[0], [0, 0], 0], "are no array"),
+        (["left", "right", "noop"], "are no array"),
+        ([0, 0, 2**40], "are no array"),
+        (None, "actions=None are no array"),
+        (7, r"shape \(\)"),
     ],
 )
 def test_wrong_actions_are_refused(actions, named):
@@ -65,10 +83,66 @@ def test_checked_environments_refuse_actions_that_do_not_exist(value):
         checked.step(KEY, None, np.int32([0, value, 59]), ENV.default_params)
 
 
-@pytest.mark.parametrize("key", [jnp.zeros(3, jnp.uint32), jnp.zeros(2, jnp.int32)])
-def test_wrong_keys_are_refused(key):
-    with pytest.raises(ValueError, match="key has shape"):
-        ENV.reset(key, ENV.default_params)
+def test_actions_may_be_lists():
+    actions = ENV.checked_actions([[1, 2, 3], (4, 5, 6)], (2, 3))
+    np.testing.assert_array_equal(actions, [[1, 2, 3], [4, 5, 6]])
+    assert actions.dtype == jnp.int32
+
+
+WRONG_KEYS = {
+    "no words": (jnp.zeros(3, jnp.uint32), "key has shape .*uint32 words"),
+    "int32": (jnp.zeros(2, jnp.int32), "int32.*uint32 words"),
+    "numpy floats": (np.zeros(2), "float64.*uint32 words"),
+    "another generator": (jax.random.key(0, impl="rbg"), "rbg.*threefry2x32"),
+    "raw of another": (jax.random.key_data(jax.random.key(0, impl="rbg")), "threefry2x32"),
+    "nothing": (None, "key=None is no jax key"),
+    "a seed": (5, "key=5 is no jax key"),
+    "a list": ([0, 5], r"key=\[0, 5\] is no jax key"),
+}
+PARAMS = ENV.default_params
+
+
+@pytest.mark.parametrize("name", WRONG_KEYS)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda key: ENV.reset(key, PARAMS),
+        lambda key: ENV.step(key, None, ACTIONS, PARAMS),
+        lambda key: ENV.reset_batch(key, PARAMS),
+        lambda key: ENV.step_batch(key, None, [ACTIONS], PARAMS),
+        lambda key: alem_env.VectorEnv(ENV, 2).reset(key, PARAMS),
+        lambda key: alem_env.VectorEnv(ENV, 2).step(key, None, [ACTIONS] * 2, PARAMS),
+    ],
+)
+def test_wrong_keys_are_refused(call, name):
+    key, message = WRONG_KEYS[name]
+    with pytest.raises(ValueError, match=message):
+        call(key)
+
+
+def test_one_key_is_not_many():
+    with pytest.raises(ValueError, match="reset_batch"):
+        ENV.reset(jax.random.split(KEY), PARAMS)
+    with pytest.raises(ValueError, match="one for each world"):
+        ENV.reset_batch(KEY, PARAMS)
+
+
+@pytest.mark.parametrize("params", [None, {}, alem_env.difficulty("none")])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda params: ENV.reset(KEY, params),
+        lambda params: ENV.step(KEY, None, ACTIONS, params),
+        lambda params: ENV.action_mask(None, params),
+        lambda params: ENV.reset_batch(KEY[None], params),
+        lambda params: ENV.step_batch(KEY[None], None, [ACTIONS], params),
+        lambda params: alem_env.VectorEnv(ENV, 2).reset(KEY, params),
+        lambda params: alem_env.VectorEnv(ENV, 2).step(KEY, None, [ACTIONS] * 2, params),
+    ],
+)
+def test_wrong_parameters_are_refused(call, params):
+    with pytest.raises(ValueError, match="params"):
+        call(params)
 
 
 @pytest.mark.slow

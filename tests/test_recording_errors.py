@@ -2,12 +2,16 @@
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from alem_env.env import Environment
 from alem_env.recording import KINDS, Facts, RecordingError, Transitions, load
+from alem_env.reference import from_reference
+from alem_env.verification import INIT, verify
 
 GOLDEN = Path(__file__).parent / "golden"
 PLAY = GOLDEN / "play_hard_10000.npz"
@@ -194,6 +198,117 @@ def test_meta_that_is_not_json(play, write):
 def test_meta_without_seed(play, write):
     with pytest.raises(RecordingError, match="meta lacks seed"):
         load(write(play, seed=...))
+
+
+@pytest.mark.parametrize(
+    "meta, named",
+    [
+        (dict(env_params=5), "env_params=5, and a dict is needed"),
+        (dict(env_params=["god_mode"]), r"env_params=\['god_mode'\]"),
+        (dict(env_params={"god_mode": "no"}), "god_mode='no' must be True or False"),
+        (dict(env_params={"coordination_enabled": "no"}), "coordination_enabled='no'"),
+        (dict(env_params={"max_timesteps": 1.5}), "max_timesteps=1.5"),
+        (dict(env_params={"handover_ratio": None}), "handover_ratio=None"),
+        (dict(env_params={"fractal_noise_angles": 3}), "fractal_noise_angles=3"),
+        (dict(seed="x"), "seed='x' must be a whole number"),
+        (dict(seed=1.5), "seed=1.5"),
+        (dict(seed=2**40), f"seed={2**40}"),
+        (dict(seed=None), "seed=None"),
+        (dict(players=None), "num_agents=None"),
+        (dict(channels="four"), "num_comm_channels='four'"),
+        (dict(fields=5), "fields=5, and a list is needed"),
+        (dict(fields=[1]), "lacks init/1"),
+        (dict(kind=["play"]), "kind="),
+        (dict(map_size=48), "map_size=48"),
+        (dict(obs_shape=7), "obs_shape=7"),
+        (dict(obs_shape=[3, 10**12]), "obs_shape=.*"),
+        (dict(reference=" "), "reference=' '"),
+        (dict(reference=[0.2]), "reference="),
+    ],
+)
+def test_meta_of_other_types(play, write, meta, named):
+    with pytest.raises(RecordingError, match=rf"recording\.npz: .*{named}.*record"):
+        load(write(play, **meta))
+
+
+@pytest.mark.parametrize("meta", ["5", "[]", "null", "[" * 100_000])
+def test_meta_that_is_no_object(play, write, meta):
+    with pytest.raises(RecordingError, match=r"recording\.npz: meta is not"):
+        load(write({**play, "meta": np.array(meta)}))
+
+
+@pytest.mark.parametrize(
+    "name, change, named",
+    [
+        ("actions", lambda a: a[0, 0], r"actions has shape \(\), no steps"),
+        ("actions", lambda a: a[:0], r"actions has shape \(0, 3\), no steps"),
+        ("actions", lambda a: a.astype(float), "actions has dtype float64, and integers"),
+        ("keys", lambda a: a.astype(float), "keys has dtype float64, and unsigned integers"),
+        ("mask", lambda a: a.astype(int), "mask has dtype int64, and booleans"),
+        ("rewards", lambda a: a.astype(str), "rewards has dtype .*, and floats"),
+        ("done", lambda a: a[:, None], r"done has shape \(131, 1\)"),
+        ("init/map", lambda a: a.astype(str), "init/map has dtype"),
+        ("init/player_level", lambda a: a + 9, "init/player_level holds 9, outside 0 to 8"),
+        ("init/up_ladders", lambda a: a - 48, "init/up_ladders holds -.*, outside 0 to 47"),
+        ("score/Team/mean_xp", lambda a: a[:2], r"score/Team/mean_xp has shape \(2,\)"),
+        ("score/Team/mean_xp", lambda a: a.astype(str), "score/Team/mean_xp has dtype"),
+        ("step/timestep/t", lambda a: a - 1, "step/timestep has time -1"),
+        ("step/timestep/i", lambda a: a - 1, "index -1, and none may be below 0"),
+        ("step/timestep/i", lambda a: a.astype(float), "step/timestep/i has dtype float64"),
+        ("step/timestep/v", lambda a: a.astype(float), "step/timestep/v has dtype float64"),
+        ("step/timestep/v", lambda a: a[None], r"step/timestep/v has shape \(1, 131\)"),
+        ("step/passive_mobs.position/v", lambda a: a + 48, "passive_mobs.position/v holds"),
+        ("obs/i", lambda a: a - 10**6, "obs has time .* index -"),
+    ],
+)
+def test_arrays_of_another_shape_or_kind(play, write, name, change, named):
+    with pytest.raises(RecordingError, match=rf"recording\.npz: .*{named}.*record it again"):
+        load(write({**play, name: change(play[name])}))
+
+
+def test_members_that_are_no_arrays(tmp_path):
+    shutil.copy(PLAY, tmp_path / "text.npz")
+    with zipfile.ZipFile(tmp_path / "text.npz", "a") as archive:
+        archive.writestr("notes.npy", "hello")
+    with pytest.raises(RecordingError, match=r"text\.npz: notes is no numpy array"):
+        load(tmp_path / "text.npz")
+
+
+@pytest.mark.parametrize("single_step", [False, True])
+def test_states_that_cannot_be_taken_up_are_a_difference(play, write, monkeypatch, single_step):
+    """Fields that are missing or made otherwise are found before the first step."""
+    init = load(PLAY).init
+
+    def reset(*_):
+        return None, from_reference(init, load(PLAY).static)
+
+    monkeypatch.setattr(Environment, "reset", reset)  # world generation would have to compile
+    short = {**play, "init/player_food": play["init/player_food"][:2]}
+    short = without(short, *(f"step/player_food/{key}" for key in "tiv"))
+    difference = verify(load(write(short)), single_step).difference
+    assert (difference.field, difference.step) == ("player_food", INIT)
+    names = [name for name in short if "player_food" not in name]
+    lacking = load(write({name: short[name] for name in names}, fields=...))
+    difference = verify(lacking, single_step).difference
+    assert difference.field == "player_food" and "lacks it" in str(difference)
+
+
+@pytest.mark.parametrize(
+    "meta, named",
+    [
+        (dict(vitals=9), "vitals=9, and a list is needed"),
+        (dict(vitals=["mood"] * 9), "vitals=.*must be of health"),
+        (dict(vitals=[["health"]] * 9), "vitals="),
+        (dict(vitals=[]), "vitals="),
+        (dict(final_done="no"), "final_done='no' must be True or False"),
+        (dict(reference="alem-env 0.3"), "reference="),
+    ],
+)
+def test_facts_with_meta_of_other_types(write, meta, named):
+    with np.load(FACTS) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    with pytest.raises(RecordingError, match=rf"recording\.npz: .*{named}"):
+        load(write(arrays, **meta))
 
 
 def test_facts_cut_short(tmp_path):

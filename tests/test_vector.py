@@ -90,14 +90,29 @@ def test_new_worlds_differ(start):
     "options, named",
     [
         (dict(num_envs=0), "num_envs=0"),
+        (dict(num_envs=2.5), "num_envs=2.5 must be a whole number"),
+        (dict(num_envs=True), "num_envs=True"),
+        (dict(num_envs="x"), "num_envs='x'"),
         (dict(num_envs=1, reset_chunk=0), "reset_chunk=0"),
         (dict(num_envs=1, alpha_range=(0.5, 0.2)), "alpha_range"),
         (dict(num_envs=1, alpha_range=(0.5, 1.2)), "alpha_range"),
+        (dict(num_envs=1, alpha_range=0.5), "alpha_range=0.5 must be two numbers"),
+        (dict(num_envs=1, alpha_range=("a", "b")), "alpha_range"),
     ],
 )
 def test_wrong_options_are_refused(options, named):
     with pytest.raises(ValueError, match=named):
         alem_env.VectorEnv(VECTOR.env, **options)
+
+
+def test_options_of_numpy_make_the_same_environment():
+    found = alem_env.VectorEnv(VECTOR.env, np.int32(NUM_ENVS), reset_chunk=np.int64(2))
+    assert found == VECTOR and type(found.num_envs) is int
+
+
+def test_an_environment_is_needed():
+    with pytest.raises(ValueError, match="env='hard' is no environment"):
+        alem_env.VectorEnv("hard", 2)
 
 
 def test_wrong_shapes_are_refused(start):

@@ -8,6 +8,7 @@ import numpy as np
 from flax import struct
 
 from alem_env.core.enums import Action
+from alem_env.core.values import INT32_MAX, real_number, switch, whole_number
 
 RULES_VERSIONS = ("0.2.1", "0.1.0")
 DIFFICULTY_ALPHA = {"easy": 0.30, "medium": 0.60, "hard": 0.90}
@@ -17,10 +18,18 @@ MAX_AGENTS = 8
 MAX_HANDOVER_WINDOW = 48
 
 
-_SLOTS = (
-    "melee_mobs_per_agent", "passive_mobs_per_agent", "ranged_mobs_per_agent",
-    "mob_projectiles_per_agent", "player_projectiles_per_agent", "plants_per_agent",
-    "max_pending_handovers", "max_construction_sites",
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+_SIZES = {
+    "num_agents": (1, MAX_AGENTS), "num_comm_channels": (0, 32),
+    "melee_mobs_per_agent": (1, 64), "passive_mobs_per_agent": (1, 64),
+    "ranged_mobs_per_agent": (1, 64), "mob_projectiles_per_agent": (1, 64),
+    "player_projectiles_per_agent": (1, 64), "plants_per_agent": (1, 64),
+    "max_pending_handovers": (1, 64), "max_construction_sites": (1, 64),
+}  # fmt: skip
+STATIC_SWITCHES = (
+    "soft_specialization", "coordination_enabled", "construction_enabled", "randomize_alpha",
+    "scale_base_difficulty",
 )  # fmt: skip
 
 
@@ -62,10 +71,11 @@ class StaticParams:
     max_construction_sites: int = 12
 
     def __post_init__(self):
-        _check_int("num_agents", self.num_agents, 1, MAX_AGENTS)
-        _check_int("num_comm_channels", self.num_comm_channels, 0, 32)
-        for name in _SLOTS:
-            _check_int(name, getattr(self, name), 1, 64)
+        for name, (low, high) in _SIZES.items():
+            size = whole_number(name, getattr(self, name), low, high)
+            object.__setattr__(self, name, size)
+        for name in STATIC_SWITCHES:
+            object.__setattr__(self, name, switch(name, getattr(self, name)))
         if self.rules_version not in RULES_VERSIONS:
             raise ValueError(
                 f"rules_version={self.rules_version!r} is unknown; "
@@ -186,15 +196,15 @@ def difficulty(level: str | float, *, scale_base: bool = False, **overrides) -> 
         EnvParams with numpy scalars of fixed dtype, so that all difficulties share one program.
 
     Raises:
-        ValueError: unknown level, alpha outside [0, 1], or an override that is no field or out of
-            range.
+        ValueError: unknown level, alpha outside [0, 1], or an override that is no field, of another
+            kind, or out of range.
     """
     if isinstance(level, str) and level.lower() == "none":
         values = dict(_NONE)
     else:
         alpha = _alpha_of(level)
         values = _values_of_alpha(alpha)
-        if scale_base:
+        if switch("scale_base", scale_base):
             values["mob_health_multiplier"] = round(1.0 + alpha / 3.0, 4)
             values["starting_resource_multiplier"] = round(1.0 - alpha / 3.0, 4)
     return make_params(**{**values, **overrides})
@@ -204,7 +214,7 @@ def make_params(**values) -> EnvParams:
     """EnvParams from Python values, each checked and given its field's dtype.
 
     Raises:
-        ValueError: a name that is no field, or a value out of range.
+        ValueError: a name that is no field, or a value of another kind or out of range.
     """
     fields = {f.name: f for f in dataclasses.fields(EnvParams)}
     unknown = sorted(set(values) - set(fields))
@@ -212,10 +222,50 @@ def make_params(**values) -> EnvParams:
         raise ValueError(
             f"unknown environment parameter {', '.join(unknown)}; known are {', '.join(fields)}"
         )
-    full = {name: values.get(name, f.default) for name, f in fields.items()}
-    _validate(full)
-    dtypes = {bool: np.bool_, int: np.int32, float: np.float32}
-    return EnvParams(**{n: dtypes[type(fields[n].default)](v) for n, v in full.items()})
+    full = {n: values.get(n, f.default) for n, f in fields.items()}
+    params = EnvParams(**{n: _as_field(n, full[n], f.default) for n, f in fields.items()})
+    for low, high in (("handover_window_min", "handover_window_max"), ("alpha_min", "alpha_max")):
+        if getattr(params, low) > getattr(params, high):
+            raise ValueError(f"{low}={full[low]} is above {high}={full[high]}; swap or change them")
+    return params
+
+
+def check_params(params: EnvParams, static: StaticParams) -> None:
+    """Refuses parameters that cannot be meant for this environment.
+
+    Looks at Python and numpy numbers only: others may be traced, or still on their way from a
+    device.
+
+    Raises:
+        ValueError: no EnvParams; more construction sites than slots; parameters of the game
+            without coordination for one with it.
+    """
+    if not isinstance(params, EnvParams):
+        raise ValueError(
+            f"params={params!r} is no EnvParams; make one with alem_env.difficulty('hard')"
+        )
+    if static.construction_enabled:
+        for name in ("num_construction_sites", "num_mining_construction_sites"):
+            number = getattr(params, name)
+            if _is_known(number) and number > static.max_construction_sites:
+                raise ValueError(
+                    f"{name}={number} is more than max_construction_sites="
+                    f"{static.max_construction_sites}; lower it, or make the environment with more"
+                )
+    if static.coordination_enabled and all(_equals(params, *pair) for pair in _NONE.items()):
+        raise ValueError(
+            "params are those of difficulty('none'), but this environment has "
+            "coordination_enabled=True; make it with alem_env.make(preset='none')"
+        )
+
+
+def _is_known(value: object) -> bool:
+    return isinstance(value, np.generic | int | float)
+
+
+def _equals(params: EnvParams, name: str, value: float) -> bool:
+    found = getattr(params, name)
+    return _is_known(found) and found == value
 
 
 def params_from_alpha(alpha: jax.Array, scale_base: bool) -> dict[str, jax.Array]:
@@ -261,40 +311,29 @@ def _values_of_alpha(alpha: float) -> dict:
     )
 
 
-_PROBABILITIES = (
-    "specialist_efficiency", "non_specialist_efficiency", "coordination_probability",
-    "handover_ratio", "soft_coordination_ratio", "p_max_agents", "soft_solo_fail_prob",
-    "elite_mob_probability", "large_passive_probability", "hard_mob_probability",
-    "soft_construction_ratio", "alpha_min", "alpha_max",
-)  # fmt: skip
-
-_LEAST = {
-    "max_timesteps": 1, "day_length": 1, "mob_despawn_distance": 1, "max_attribute": 1,
-    "diamond_crafting_agents_required": 1, "num_construction_sites": 0,
-    "num_mining_construction_sites": 0, "mob_health_multiplier": 0,
-    "starting_resource_multiplier": 0,
+_RANGES = {
+    **dict.fromkeys((
+        "specialist_efficiency", "non_specialist_efficiency", "coordination_probability",
+        "handover_ratio", "soft_coordination_ratio", "p_max_agents", "soft_solo_fail_prob",
+        "elite_mob_probability", "large_passive_probability", "hard_mob_probability",
+        "soft_construction_ratio", "alpha_min", "alpha_max",
+    ), (0.0, 1.0)),
+    **dict.fromkeys(("mob_health_multiplier", "starting_resource_multiplier"), (0.0, _FLOAT32_MAX)),
+    **dict.fromkeys((
+        "max_timesteps", "day_length", "mob_despawn_distance", "max_attribute",
+        "diamond_crafting_agents_required",
+    ), (1, INT32_MAX)),
+    "num_construction_sites": (0, INT32_MAX), "num_mining_construction_sites": (0, INT32_MAX),
+    "handover_window_min": (1, MAX_HANDOVER_WINDOW),
+    "handover_window_max": (1, MAX_HANDOVER_WINDOW),
 }  # fmt: skip
 
 
-def _validate(values: dict) -> None:
-    for name in _PROBABILITIES:
-        if not 0.0 <= values[name] <= 1.0:
-            raise ValueError(f"{name}={values[name]} must lie in [0, 1]")
-    low, high = values["handover_window_min"], values["handover_window_max"]
-    if not 1 <= low <= high <= MAX_HANDOVER_WINDOW:
-        raise ValueError(
-            f"handover_window_min={low} and handover_window_max={high} must satisfy "
-            f"1 <= min <= max <= {MAX_HANDOVER_WINDOW}"
-        )
-    if values["alpha_min"] > values["alpha_max"]:
-        raise ValueError(
-            f"alpha_min={values['alpha_min']} is above alpha_max={values['alpha_max']}"
-        )
-    for name, least in _LEAST.items():
-        if not least <= values[name] < math.inf:  # refuses nan as well
-            raise ValueError(f"{name}={values[name]} must be a finite number, at least {least}")
-
-
-def _check_int(name: str, value: int, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ValueError(f"{name}={value!r} must be a whole number from {low} to {high}")
+def _as_field(name: str, value: object, default: bool | int | float) -> np.generic:
+    """The value as a scalar of its field's dtype, which is that of the default."""
+    if isinstance(default, bool):
+        return np.bool_(switch(name, value))
+    low, high = _RANGES[name]
+    if isinstance(default, int):
+        return np.int32(whole_number(name, value, low, high))
+    return np.float32(real_number(name, value, low, high))

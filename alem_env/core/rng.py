@@ -15,14 +15,27 @@ from jax import lax
 from jax.extend.random import define_prng_impl
 
 _PAIR = np.arange(2, dtype=np.uint32)
+_MAKE_A_KEY = 'make one with jax.random.key(seed, impl="threefry2x32")'
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def words(key: jax.Array) -> jax.Array:
-    """The two words (..., 2) uint32 of a typed or legacy jax key."""
-    if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        key = jax.random.key_data(key)
-    return key
+    """The two words (..., 2) uint32 of jax keys (...) typed, or (..., 2) raw.
+
+    Raises:
+        ValueError: no key, or one of a generator whose keys are not two words.
+    """
+    dtype = getattr(key, "dtype", None)
+    if dtype is None:
+        raise ValueError(f"key={key!r} is no jax key; {_MAKE_A_KEY}")
+    is_typed = jnp.issubdtype(dtype, jax.dtypes.prng_key)
+    data = jax.random.key_data(key) if is_typed else key
+    if data.dtype != np.uint32 or data.shape[-1:] != (2,):
+        raise ValueError(
+            f"key has shape {key.shape} and dtype {dtype}, and keys of two uint32 words are "
+            f"needed; {_MAKE_A_KEY}"
+        )
+    return data
 
 
 def key(seed: int) -> jax.Array:
@@ -108,12 +121,6 @@ def randint(key: jax.Array, shape: tuple[int, ...], minval, maxval) -> jax.Array
     high = random_bits(high_key, size).reshape(shape)
     low = random_bits(low_key, size).reshape(shape)
     return fold_to_range(high, low, minval, maxval)
-
-
-def randint_each(keys: jax.Array, minval, maxval) -> jax.Array:
-    """One int32 in [minval, maxval) from each of many keys (..., 2)."""
-    high_keys, low_keys = split_pair(keys)
-    return fold_to_range(bits_each(high_keys), bits_each(low_keys), minval, maxval)
 
 
 def fold_to_range(high: jax.Array, low: jax.Array, minval, maxval) -> jax.Array:

@@ -14,20 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from alem_env.core import rng
-
-
-def choose(key: jax.Array, valid: jax.Array) -> jax.Array:
-    """Index () int32 of a true entry of `valid` (n,), each as likely; 0 if there is none.
-
-    Equals `jax.random.choice(key, n, p=valid / valid.sum())`.
-    """
-    return choose_at(rng.uniform(key), valid)
-
 
 def choose_at(uniform: jax.Array, valid: jax.Array, rolled: bool = False) -> jax.Array:
-    """`choose`, given its uniform draw () in [0, 1).
+    """Index () int32 of a true entry of `valid` (n,), each as likely; 0 if there is none.
 
+    Equals `jax.random.choice(key, n, p=valid / valid.sum())`, given its uniform draw () in [0, 1).
     `rolled` compiles in a third of the time, and sums six times as slowly: for rare draws.
     """
     size = valid.shape[0]
@@ -59,16 +50,12 @@ def choose_at(uniform: jax.Array, valid: jax.Array, rolled: bool = False) -> jax
     return lax.fori_loop(0, steps, halve, (jnp.int32(0), jnp.int32(size)))[1]
 
 
-def choose_slot(key: jax.Array, valid: jax.Array) -> jax.Array:
+def choose_slot_at(uniform: jax.Array, valid: jax.Array) -> jax.Array:
     """Index () int32 of a true entry of a short `valid` (n,), 0 if there is none.
 
-    Equals `jax.random.choice(key, n, p=valid)`, whose sums are whole numbers and so exact.
+    Equals `jax.random.choice(key, n, p=valid)`, given its uniform draw () in [0, 1); those sums are
+    whole numbers and so exact.
     """
-    return choose_slot_at(rng.uniform(key), valid)
-
-
-def choose_slot_at(uniform: jax.Array, valid: jax.Array) -> jax.Array:
-    """`choose_slot`, given its uniform draw () in [0, 1)."""
     size = valid.shape[0]
     up_to = np.tri(size, dtype=bool)
     counts = (valid[None, :] & up_to).sum(-1, dtype=jnp.int32).astype(jnp.float32)

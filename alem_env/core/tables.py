@@ -10,8 +10,7 @@ from alem_env.core.enums import Achievement, Block, Building, MobClass
 MAP_SIZE = (48, 48)  # rows, columns of every floor
 NUM_FLOORS = 9
 VIEW_SIZE = (9, 11)  # rows, columns an agent sees around itself
-DAY_FLOORS = (0, 1, 3, 4, 6)  # everywhere light 1.0, for ever
-DARK_FLOORS = (2, 5, 7, 8)  # light is stored for these only
+DARK_FLOORS = (2, 5, 7, 8)  # light is stored for these only; it is 1.0 everywhere on the others
 CONSTRUCTION_FLOORS = (0, 2, 5, 7)
 DUNGEON_FLOORS = (1, 3, 4)
 BOSS_FLOOR = NUM_FLOORS - 1

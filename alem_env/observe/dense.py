@@ -156,19 +156,6 @@ def dense_columns(static: StaticParams) -> np.ndarray:
     return np.concatenate([*columns, scalars]).astype(np.int32)
 
 
-def active_indices(obs: Observation, static: StaticParams) -> tuple[jax.Array, jax.Array]:
-    """The published vector as (indices, values), each (..., A, K), with K fixed.
-
-    `vector[..., indices] = values` summed over K; unused entries point at index 0 with value 0.
-    `embedding_inputs` is the faster way into a first layer: more than half of these entries have a
-    fixed place.
-    """
-    parts = embedding_inputs(obs, static)
-    fixed = jnp.broadcast_to(jnp.asarray(dense_columns(static)), parts.dense.shape)
-    indices = jnp.concatenate([parts.rows, jnp.where(parts.dense != 0, fixed, 0)], axis=-1)
-    return indices, jnp.concatenate([parts.weights, parts.dense], axis=-1)
-
-
 def _entity_entries(view: View, channels: dict[str, slice]) -> list[tuple]:
     """(cell, channel, value) of everything in the lists, each (..., A, n)."""
     agents = view.mate_cell.shape[-1]

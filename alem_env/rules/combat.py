@@ -80,12 +80,19 @@ def player_defense(players: Players, inventory: Inventory) -> jax.Array:
         (enchantment == Enchantment.FIRE) * 0.2,
         (enchantment == Enchantment.ICE) * 0.2,
     ]
-    return jnp.stack(pieces, axis=1).sum(axis=2)
+    # in pairs, the order that the benchmark's program adds in, which decides the last bit
+    first, second, third, fourth = jnp.moveaxis(jnp.stack(pieces, axis=1), 2, 0)
+    return (first + third) + (second + fourth)
 
 
 def reduce_damage(damage: jax.Array, defense: jax.Array) -> jax.Array:
-    """Health lost (...,) to `damage` (..., 3) behind `defense` (..., 3)."""
-    return ((1.0 - defense) * damage).sum(axis=-1)
+    """Health lost (...,) to `damage` (..., 3) behind `defense` (..., 3).
+
+    Last bits decide who lives with no health left, so they are the benchmark's: ice is added before
+    fire, and `where` keeps the compiler from fusing products and sums, which would round once less.
+    """
+    lost = jnp.where(damage > 0, (1.0 - defense) * damage, 0.0)
+    return (lost[..., 0] + lost[..., 2]) + lost[..., 1]
 
 
 def damage_to_players(damage: jax.Array, defense: jax.Array, fighting_boss: jax.Array) -> jax.Array:

@@ -6,8 +6,8 @@ from pathlib import Path
 from marl import compile_cache, export
 from marl.config import ConfigError, EnvConfig
 from marl.evaluation import worlds
-from marl.evaluation.protocol import Evaluator, Interrupted, WorldResults
-from marl.evaluation.report import RANDOM, format_report, make_report, protocol_of
+from marl.evaluation.protocol import RANDOM, Evaluator, Interrupted, WorldResults
+from marl.evaluation.report import format_report, make_report, protocol_of
 from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
 from marl.host.files import write_json
 from marl.host.folder import RunFolderError, prepare
@@ -107,13 +107,13 @@ def _run(config: EvaluateConfig, stop: StopRequest) -> int:
     except Interrupted:
         print("stopped; nothing was written", flush=True)
         return stop.exit_code
-    card = exported.card if exported else {}
+    card = exported.card if exported else {"label": RANDOM, "training": {}}
     report = make_report(
         results,
-        label=card.get("label", RANDOM),
+        label=card["label"],
         world=world,
         max_steps=config.max_steps,
-        facts={"policy": config.policy, **card.get("training", {}), "trained_in": trained},
+        facts={"policy": config.policy, **card["training"], "trained_in": trained},
     )
     print("\n" + format_report(report) + "\n", flush=True)
     if out is not None:
@@ -137,17 +137,9 @@ def _player(config: EvaluateConfig):
     """(policy or None, the world it was trained in or None, the world to evaluate in)."""
     if config.policy == RANDOM:
         return None, None, config.env_config(DEFAULT_WORLD)
-    card = export.read_card(Path(config.policy).expanduser())
-    trained = card["env"]
-    made_for = EnvConfig(
-        difficulty=trained["difficulty"],
-        num_agents=trained["num_agents"],
-        num_comm_channels=trained["num_comm_channels"],
-        rules_version=trained["rules_version"],
-        shared_reward=trained["shared_reward"],
-        non_specialist_efficiency=None,
-    )
-    env_config = config.env_config(made_for)
+    exported = export.load_policy(config.policy)
+    card = exported.card
+    env_config = config.env_config(_world_of(config, card))
     export.require_fit(
         card,
         num_agents=env_config.num_agents,
@@ -157,7 +149,20 @@ def _player(config: EvaluateConfig):
         export.require_same_task(
             card, difficulty=env_config.label, rules_version=env_config.rules_version
         )
-    return export.load_policy(config.policy), trained, env_config
+    return exported, card["env"], env_config
+
+
+def _world_of(config: EvaluateConfig, card: dict) -> EnvConfig:
+    """The world that the policy was trained in."""
+    names = ("difficulty", "num_agents", "num_comm_channels", "rules_version", "shared_reward")
+    trained = {name: card["env"][name] for name in names}
+    try:
+        return EnvConfig(**trained, non_specialist_efficiency=None)
+    except ConfigError as error:
+        raise export.PolicyError(
+            f"policy={config.policy}: {export.CARD_FILE} describes a world that is not known here "
+            f"({error}); export the policy again with this version"
+        ) from error
 
 
 def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:

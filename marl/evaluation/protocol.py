@@ -6,6 +6,7 @@ not depend on which others are played, or in what order. Nothing of a training r
 """
 
 import dataclasses
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,7 +27,8 @@ TRACK = "rl"
 
 WIDTH = 10  # worlds side by side
 CHUNK = 100  # steps between two looks at the clock and at stop requests
-BEHAVIOURS = ("greedy", "sampled", "random")
+RANDOM = "random"  # uniform over legal actions: a behaviour, and a player that needs no policy
+BEHAVIOURS = ("greedy", "sampled", RANDOM)
 
 _ACTION_STREAM = 1  # fold_in(step key, this) draws sampled and random actions
 _PRNG = "threefry2x32"
@@ -112,14 +114,18 @@ class Evaluator:
             max_steps: steps after which a world counts as it stands.
             on_progress: told (worlds done, as a fraction of them also in part; text) at times.
             should_stop: asked at times; True raises `Interrupted`.
+
+        Raises:
+            ValueError: no behaviour, no seeds, a seed of more than 32 bits, or no steps.
         """
         if behaviour not in BEHAVIOURS:
             raise ValueError(f"behaviour={behaviour!r} must be one of {', '.join(BEHAVIOURS)}")
-        if self._policy is None and behaviour != "random":
+        if self._policy is None and behaviour != RANDOM:
             raise ValueError(f"behaviour={behaviour!r} needs a policy")
-        seeds = np.asarray(seeds, np.int64)
-        if seeds.size == 0:
-            raise ValueError("seeds is empty; give at least one world")
+        seeds = _as_seeds(seeds)
+        max_steps = operator.index(max_steps)
+        if max_steps < 1:
+            raise ValueError(f"max_steps={max_steps} must be at least 1")
         groups = [seeds[i : i + self._width] for i in range(0, len(seeds), self._width)]
         parts = []
         for index, group in enumerate(groups):
@@ -221,6 +227,16 @@ class Evaluator:
         if self._policy is None:
             return random()
         return lax.switch(mode, [greedy, sampled, random])
+
+
+def _as_seeds(seeds: Sequence[int]) -> np.ndarray:
+    """(W,) int64. Keys have 32 bits for a seed: others would be those of another world."""
+    found = np.asarray(seeds)
+    if found.ndim != 1 or found.size == 0:
+        raise ValueError(f"seeds={seeds!r} must be a list of at least one world")
+    if found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= 2**32:
+        raise ValueError(f"seeds={seeds!r} must be whole numbers from 0 to {2**32 - 1}")
+    return found.astype(np.int64)
 
 
 def _world_keys(seeds: jax.Array) -> jax.Array:

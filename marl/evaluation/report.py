@@ -5,14 +5,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from alem_env import Achievement
-from marl.evaluation.protocol import FIRST_SEED, MAX_STEPS, NUM_WORLDS, TRACK, WorldResults
+from marl.evaluation.protocol import (
+    FIRST_SEED,
+    MAX_STEPS,
+    NUM_WORLDS,
+    RANDOM,
+    TRACK,
+    WorldResults,
+)
 from marl.evaluation.published import ROWS
 from marl.evaluation.statistics import bootstrap_interval, paired_difference
 from marl.versions import package_versions
 
 # Shown as percent with an interval; the rest of the scores go to the JSON as plain means.
 HEADLINE = ("base", "coord", "total")
-RANDOM = "random"
 # Worlds that published figures were measured in.
 _COMPARABLE = {"num_agents": 3, "num_comm_channels": 4, "own_efficiency": True}
 

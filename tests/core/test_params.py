@@ -3,12 +3,14 @@
 import dataclasses
 import math
 
+import jax
 import numpy as np
 import pytest
 
 from alem_env.core.params import (
     EnvParams,
     StaticParams,
+    check_params,
     difficulty,
     make_params,
     params_from_alpha,
@@ -87,6 +89,7 @@ def test_unknown_difficulties_are_refused(level):
         (dict(handover_ratio=1.5), "handover_ratio=1.5"),
         (dict(handover_window_min=9, handover_window_max=4), "handover_window_min=9"),
         (dict(handover_window_max=100), "handover_window_max=100"),
+        (dict(handover_window_min=9.5), "handover_window_min=9.5"),
         (dict(alpha_min=0.9, alpha_max=0.1), "alpha_min=0.9"),
         (dict(max_timesteps=0), "max_timesteps=0"),
         (dict(num_construction_sites=-1), "num_construction_sites=-1"),
@@ -94,6 +97,19 @@ def test_unknown_difficulties_are_refused(level):
         (dict(mob_health_multiplier=-0.5), "mob_health_multiplier=-0.5"),
         (dict(mob_health_multiplier=float("nan")), "mob_health_multiplier=nan"),
         (dict(starting_resource_multiplier=float("inf")), "starting_resource_multiplier=inf"),
+        (dict(mob_health_multiplier=1e300), "mob_health_multiplier=1e\\+300"),
+        (dict(handover_ratio="0.5"), r"handover_ratio='0.5' must lie in \[0, 1\]"),
+        (dict(handover_ratio=None), "handover_ratio=None"),
+        (dict(handover_ratio=[[1], [1, 2]]), "handover_ratio=\\[\\[1\\]"),
+        (dict(handover_ratio=True), "handover_ratio=True"),
+        (dict(max_timesteps=1.5), "max_timesteps=1.5 must be a whole number from 1 to 2147483647"),
+        (dict(max_timesteps=float("nan")), "max_timesteps=nan"),
+        (dict(max_timesteps=2**40), f"max_timesteps={2**40}"),
+        (dict(max_timesteps=True), "max_timesteps=True"),
+        (dict(mob_despawn_distance=2.7), "mob_despawn_distance=2.7"),
+        (dict(god_mode="no"), "god_mode='no' must be True or False"),
+        (dict(god_mode=1), "god_mode=1"),
+        (dict(friendly_fire=None), "friendly_fire=None"),
     ],
 )
 def test_values_out_of_range_are_refused(values, message):
@@ -112,11 +128,66 @@ def test_values_out_of_range_are_refused(values, message):
         (dict(rules_version="0.3"), "rules_version='0.3'"),
         (dict(melee_mobs_per_agent=0), "melee_mobs_per_agent=0"),
         (dict(max_construction_sites=2.0), "max_construction_sites=2.0"),
+        (dict(num_agents=np.bool_(True)), "num_agents="),
+        (dict(num_agents=np.int64(9)), "num_agents=.*from 1 to 8"),
+        (dict(coordination_enabled="no"), "coordination_enabled='no' must be True or False"),
+        (dict(randomize_alpha=0), "randomize_alpha=0"),
     ],
 )
 def test_shapes_out_of_range_are_refused(values, message):
     with pytest.raises(ValueError, match=message):
         StaticParams(**values)
+
+
+def test_numbers_of_numpy_are_numbers():
+    static = StaticParams(num_agents=np.int64(2), coordination_enabled=np.bool_(False))
+    assert static == StaticParams(num_agents=2, coordination_enabled=False)
+    assert type(static.num_agents) is int
+    params = difficulty(np.float32(0.5), max_timesteps=np.uint8(7), god_mode=np.bool_(True))
+    assert params.max_timesteps == 7 and params.god_mode
+    with pytest.raises(ValueError, match="scale_base='no'"):
+        difficulty("hard", scale_base="no")
+
+
+WHOLE, NONE = StaticParams(), StaticParams(coordination_enabled=False, construction_enabled=False)
+
+
+@pytest.mark.parametrize(
+    "static, params, named",
+    [
+        (WHOLE, None, "params=None is no EnvParams"),
+        (WHOLE, "hard", "params='hard' is no EnvParams"),
+        (WHOLE, difficulty("none"), r"make it with alem_env.make\(preset='none'\)"),
+        (WHOLE, difficulty("hard", num_construction_sites=13), "num_construction_sites=13"),
+        (WHOLE, EnvParams(num_mining_construction_sites=13), "num_mining_construction_sites=13"),
+    ],
+)
+def test_parameters_that_cannot_be_meant_for_an_environment(static, params, named):
+    with pytest.raises(ValueError, match=named):
+        check_params(params, static)
+
+
+@pytest.mark.parametrize(
+    "static, params",
+    [
+        (WHOLE, difficulty("hard", num_construction_sites=12)),
+        (WHOLE, difficulty("hard", coordination_probability=0.0, num_construction_sites=0)),
+        (NONE, difficulty("none", num_construction_sites=13)),
+        (NONE, difficulty("hard")),
+        (StaticParams(construction_enabled=False), difficulty("hard")),
+        (StaticParams(coordination_enabled=False), difficulty("hard")),
+    ],
+)
+def test_mixtures_of_switches_and_parameters_are_the_users_own(static, params):
+    check_params(params, static)
+
+
+def test_traced_parameters_pass():
+    def traced(params):
+        check_params(params, WHOLE)
+        return params.num_construction_sites
+
+    jax.eval_shape(traced, difficulty("hard", num_construction_sites=13))
 
 
 @pytest.mark.parametrize("agents, channels, actions", [(3, 4, 60), (1, 0, 55), (2, 0, 55)])

@@ -50,6 +50,7 @@ def test_help_teaches(tmp_path):
         ("train.py", "+lr=1e-3", ["unknown option lr=0.001; did you mean learner.lr?"]),
         ("train.py", "learner=ipo", ["ippo"]),
         ("train.py", "seed=0,1", ["seed=0,1"]),
+        ("evaluate.py", "episodes=1", ["policy=... is needed", "random"]),
         ("evaluate.py", "policy=nowhere", ["policy=nowhere", "card.json"]),
         ("render.py", "agent=3", ["agent=3", "between 0 and 2"]),
     ],

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from test_runs_loop import OPTIONS
-from toys import ToyLearner, ToyWorld, toy_policy
+from toys import CARD, ToyLearner, ToyWorld, toy_policy
 
 from marl.evaluation.protocol import Evaluator
 from marl.export import load_params, read_card, update_card
@@ -42,7 +42,7 @@ def judge():
 @pytest.fixture
 def call(tmp_path, monkeypatch, judge):
     def call(learner=None, updates=5, **options):
-        exporter = BundleExporter({"label": "toy"})
+        exporter = BundleExporter(CARD)
         parts = Assembly(learner or ToyLearner(), exporter, judge, {})
         monkeypatch.setattr(command, "assemble", lambda config: parts)
         values = json.loads(json.dumps(OPTIONS))

@@ -228,8 +228,9 @@ def test_default_folder_tells_runs_apart_only_by_what_is_learnt():
 def test_evaluate_options():
     config = make_evaluate_config(composed("policy=random", name="evaluate"))
     assert (config.episodes, config.first_seed, config.max_steps) == (20, 9999, 10_000)
-    with pytest.raises(ConfigError, match="policy"):
-        make_evaluate_config(composed(name="evaluate"))
+    for nothing in ((), ("policy=null",), ("policy=",)):
+        with pytest.raises(ConfigError, match=r"policy=\.\.\. is needed: .* or random"):
+            make_evaluate_config(composed(*nothing, name="evaluate"))
     with pytest.raises(ConfigError, match="episodes=0"):
         make_evaluate_config(composed("policy=random", "episodes=0", name="evaluate"))
     with pytest.raises(ConfigError, match="unknown option env.players=3"):

@@ -10,10 +10,13 @@ from omegaconf import OmegaConf
 from toys import ToyWorld, toy_policy
 
 from marl.evaluation.command import DEFAULT_WORLD, _out_file
-from marl.evaluation.protocol import BEHAVIOURS, Evaluator, Interrupted
+from marl.evaluation.protocol import BEHAVIOURS, Evaluator, Interrupted, _world_keys
 from marl.evaluation.report import format_report, make_report, protocol_of
 from marl.evaluation.worlds import describe, make_environment
+from marl.networks.factory import NetworkConfig, make_policy
 from marl.play_config import make_evaluate_config
+from marl.probes import Memory, Mortal
+from marl.tasks import make_task
 
 WIDTH = 4
 SEEDS = range(9999, 10_010)  # 11 worlds: two full groups and a short one
@@ -58,6 +61,83 @@ def test_results_do_not_depend_on_grouping_or_order(evaluator, behaviour):
     for seed in (9999, 10_003, 10_009):
         alone = rows(evaluator.play(PARAMS, [seed], behaviour=behaviour))
         assert alone[seed] == together[seed]
+
+
+class OfProbe:
+    """Worlds of a probe, each with a key of its own."""
+
+    def __init__(self, kind):
+        self.one = kind(1)
+
+    def reset_batch(self, keys, params):
+        return jax.vmap(lambda key: _first(self.one.reset(key)))(keys)
+
+    def step_batch(self, keys, states, actions, params):
+        def step(key, state, action):
+            return _first(self.one.step(key, jax.tree.map(lambda x: x[None], state), action[None]))
+
+        return jax.vmap(step)(keys, states, actions)
+
+
+def _first(tree):
+    return jax.tree.map(lambda x: x[0], tree)
+
+
+@pytest.mark.parametrize("kind", [Memory, Mortal])
+def test_a_recurrent_policy_plays_a_world_alike_alone_and_among_others(kind):
+    """Split one by one within the evaluator's width, and with a width of one."""
+    network = NetworkConfig(embedding_size=8, hidden_size=8, actor_size=8, critic_size=4)
+    policy = make_policy(network, make_task(kind(1)))
+    noise, params = jax.random.key(1), policy.init_params(jax.random.key(0))
+    params = jax.tree.map(lambda x: x + jax.random.normal(noise, x.shape), params)
+
+    def outcome(state):
+        worlds = state.clock.shape[0]
+        return jnp.zeros((worlds, 2, 93), bool), {"extra": state.clock}
+
+    wide, narrow = (Evaluator(OfProbe(kind), 0.0, policy, outcome, width=w) for w in (4, 1))
+    seeds = range(6)
+    for behaviour in BEHAVIOURS:
+        together = rows(wide.play(params, seeds, behaviour=behaviour))
+        alone = {}
+        for seed in seeds:
+            alone |= rows(wide.play(params, [seed], behaviour=behaviour))
+        assert alone == together
+        assert rows(narrow.play(params, seeds, behaviour=behaviour)) == together
+        assert len({team_return for _, team_return, *_ in together.values()}) > 1
+
+
+@pytest.mark.parametrize("seed", [0, 9999, 2**31 - 2, 2**31 - 1, 2**32 - 1])
+def test_worlds_have_the_keys_of_their_seeds(seed):
+    key = _world_keys(jnp.array([seed], jnp.uint32))
+    np.testing.assert_array_equal(
+        jax.random.key_data(key)[0], jax.random.key_data(jax.random.key(np.uint32(seed)))
+    )
+
+
+def test_one_world_of_a_large_seed_for_one_step(evaluator):
+    config = make_evaluate_config({**EVALUATE, "episodes": 1, "first_seed": 2**31 - 2})
+    seeds = range(config.first_seed, config.first_seed + config.episodes)
+    results = {b: evaluator.play(PARAMS, seeds, behaviour=b, max_steps=1) for b in BEHAVIOURS}
+    for played in results.values():
+        assert played.seeds.tolist() == [2**31 - 2]
+        assert played.length.tolist() == [1] and played.capped.tolist() == [True]
+    report = make_report(results, label="toy", world=WORLD, max_steps=1, facts={})
+    assert report["results"]["greedy"]["total"]["num_worlds"] == 1
+    assert f"worlds {2**31 - 2} to {2**31 - 2}, at most 1 steps" in format_report(report)
+
+
+@pytest.mark.parametrize("seeds", [[], 5, [-1], [2**32], [1.5], ["a"], [[1]]])
+def test_seeds_of_no_world_are_refused(evaluator, seeds):
+    with pytest.raises(ValueError, match="seeds="):
+        evaluator.play(PARAMS, seeds)
+
+
+def test_no_steps_are_refused(evaluator):
+    with pytest.raises(ValueError, match="max_steps=0"):
+        evaluator.play(PARAMS, SEEDS, max_steps=0)
+    with pytest.raises(TypeError, match="integer"):
+        evaluator.play(PARAMS, SEEDS, max_steps=2.5)
 
 
 def test_twice_the_same(evaluator):

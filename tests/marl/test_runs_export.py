@@ -9,12 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from toys import CARD
 
 import alem_env
 from alem_env import recording
 from alem_env.core.batch import over_worlds
 from alem_env.observe.compact import observe
 from alem_env.reference import from_reference
+from marl.evaluation.command import _player
 from marl.export import (
     PolicyError,
     describe_parameters,
@@ -27,11 +29,12 @@ from marl.export import (
     update_card,
 )
 from marl.networks.factory import NetworkConfig, make_policy
+from marl.play_config import EvaluateConfig
 from marl.tasks import make_task
 from marl.types import VectorObservation
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-NETWORK = NetworkConfig(embedding_size=8, hidden_size=8, actor_size=8, critic_size=4)
+NETWORK = NetworkConfig(**CARD["network"])
 
 
 def observe_recordings(*names):
@@ -52,18 +55,7 @@ def trained():
     policy = make_policy(NETWORK, task)
     params = policy.init_params(jax.random.key(1))
     params = jax.tree.map(lambda x: x + 0.3 * jax.random.normal(jax.random.key(2), x.shape), params)
-    card = {
-        "label": "test",
-        "env": {
-            "difficulty": "hard", "rules_version": "0.2.1", "num_agents": 3,
-            "num_comm_channels": 4, "num_actions": env.static.num_actions,
-        },
-        "network": {
-            "embedding_size": 8, "hidden_size": 8, "actor_size": 8, "critic_size": 4,
-            "activation": "tanh",
-        },
-        "parameters": describe_parameters(params),
-    }  # fmt: skip
+    card = {**CARD, "parameters": describe_parameters(params)}
     return env, observation, policy, params, card
 
 
@@ -146,6 +138,77 @@ def test_damaged_bundles_are_refused(trained, bundle, tmp_path):
         load_policy(bundle)
 
 
+def asked_of(bundle):
+    """The options of `scripts/evaluate.py policy=bundle`."""
+    env = dict.fromkeys(
+        ["difficulty", "num_agents", "num_comm_channels", "rules_version",
+         "non_specialist_efficiency"]
+    )  # fmt: skip
+    return EvaluateConfig(
+        policy=str(bundle), episodes=1, first_seed=0, max_steps=1, sampled=False, random=False,
+        transfer=False, out=None, **env,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "path, value, named",
+    [
+        (["env"], ..., "lacks env"),
+        (["env"], [1], r"env=\[1\]"),
+        (["env", "difficulty"], ..., "lacks env.difficulty"),
+        (["env", "difficulty"], "brutal", "difficulty='brutal'"),
+        (["env", "num_agents"], "3", "env.num_agents='3'"),
+        (["env", "num_agents"], True, "env.num_agents=True"),
+        (["env", "num_agents"], 99, "num_agents=99"),
+        (["env", "num_actions"], 61, "env.num_actions=61"),
+        (["env", "rules_version"], "9.9", "rules_version='9.9'"),
+        (["env", "shared_reward"], 1, "env.shared_reward=1"),
+        (["network"], ..., "lacks network"),
+        (["network"], 7, "network=7"),
+        (["network", "hidden_size"], "wide", "hidden_size='wide'"),
+        (["network", "embedding_gain"], "much", "'>' not supported"),
+        (["network", "depth"], 3, "depth"),
+        (["parameters"], ..., "lacks parameters"),
+        (["parameters"], None, "parameters=None"),
+        (["training"], ..., "lacks training"),
+        (["training"], "long", "training='long'"),
+        (["label"], ..., "lacks label"),
+    ],
+)
+def test_wrong_cards_are_refused_by_entry(bundle, path, value, named):
+    *groups, name = path
+    card = json.loads((bundle / "card.json").read_text())
+    holder = card
+    for group in groups:
+        holder = holder[group]
+    if value is ...:
+        del holder[name]
+    else:
+        holder[name] = value
+    (bundle / "card.json").write_text(json.dumps(card))
+    with pytest.raises(PolicyError, match=f"{bundle}: card.json.*{named}.*export the policy again"):
+        _player(asked_of(bundle))
+
+
+def test_weights_of_another_network_are_refused_before_compiling(trained, bundle):
+    """Card and weights agree with each other, but not with the card's network."""
+    network = CARD["network"] | {"hidden_size": 16}
+    update_card(bundle, network=network)
+    with pytest.raises(PolicyError, match="parameter .*the card's network needs"):
+        load_policy(bundle)
+    fewer = {n: p for n, p in load_params(bundle).items() if n != next(iter(trained[3]))}
+    save_policy(bundle, fewer, trained[4] | {"parameters": describe_parameters(fewer)})
+    with pytest.raises(PolicyError, match="parameter .* is None in weights.safetensors"):
+        load_policy(bundle)
+
+
+def test_a_card_that_is_no_json_is_not_added_to(bundle):
+    (bundle / "card.json").write_text("{")
+    with pytest.raises(PolicyError, match="card.json cannot be read"):
+        update_card(bundle, scores={})
+    assert (bundle / "card.json").read_text() == "{"
+
+
 def test_replaced_whole(trained, bundle):
     doubled = jax.tree.map(lambda x: 2 * x, trained[3])
     save_policy(bundle, doubled, trained[4])
@@ -156,7 +219,7 @@ def test_replaced_whole(trained, bundle):
 def test_found_after_a_crash_between_two_renames(trained, bundle):
     bundle.rename(bundle.with_name(".policy.replaced"))
     jax.tree.map(np.testing.assert_array_equal, load_params(bundle), trained[3])
-    assert read_card(bundle)["label"] == "test"
+    assert read_card(bundle)["label"] == "toy"
     save_policy(bundle, trained[3], trained[4])
     assert [p.name for p in bundle.parent.iterdir()] == ["policy"]
 
@@ -178,4 +241,4 @@ print(load_policy({str(bundle)!r}).card["label"])
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
-    assert done.stdout == "test\n", done.stderr
+    assert done.stdout == "toy\n", done.stderr

@@ -6,6 +6,20 @@ from flax import struct
 
 from marl.types import Policy
 
+# What a policy's card says before there are weights.
+CARD = {
+    "label": "toy",
+    "env": {
+        "difficulty": "hard", "rules_version": "0.2.1", "num_agents": 3, "num_comm_channels": 4,
+        "num_actions": 60, "shared_reward": False,
+    },
+    "network": {
+        "embedding_size": 8, "hidden_size": 8, "actor_size": 8, "critic_size": 4,
+        "activation": "tanh",
+    },
+    "training": {"update": 0},
+}  # fmt: skip
+
 
 @struct.dataclass
 class ToyState:

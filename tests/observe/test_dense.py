@@ -35,13 +35,14 @@ def test_every_recorded_observation_is_equal(name):
 
 
 @pytest.mark.parametrize("name", ["fuzz_medium_0", "fuzz_8players_540"])
-def test_sparse_forms_are_the_same_vector(name):
+def test_rows_and_dense_columns_are_the_same_vector(name):
     static, obs, vector, _ = look(name)
-    indices, values = jax.jit(dense.active_indices, static_argnums=1)(obs, static)
-    assert (indices[values == 0] == 0).all()
+    parts = jax.jit(dense.embedding_inputs, static_argnums=1)(obs, static)
+    assert (parts.rows[parts.weights == 0] == 0).all()
     again = np.zeros(vector.shape, np.float32)
-    for place in np.ndindex(indices.shape[:-1]):
-        np.add.at(again[place], np.asarray(indices)[place], np.asarray(values)[place])
+    again[..., dense.dense_columns(static)] = parts.dense
+    for place in np.ndindex(again.shape[:-1]):
+        np.add.at(again[place], np.asarray(parts.rows)[place], np.asarray(parts.weights)[place])
     np.testing.assert_array_equal(again, vector)
 
 

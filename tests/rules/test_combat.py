@@ -1,5 +1,6 @@
 """Blows on mobs and on players."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -62,6 +63,30 @@ def test_armour_absorbs_by_piece_and_enchantment():
     np.testing.assert_allclose(defense, [[0.8, 0.4, 0.2], [0.1, 0, 0], [0, 0, 0]], rtol=1e-6)
     lost = combat.damage_to_players(jnp.array([2.0, 1.0, 0.0]), defense, jnp.array(True))
     np.testing.assert_allclose(lost, [1.5, 4.2, 4.5], rtol=1e-6)  # half as much again at the boss
+
+
+@pytest.mark.parametrize(
+    "armour, enchantment, damage, lost",
+    [  # as the benchmark's program adds: in pairs of every other, products rounded first
+        ([1, 2, 2, 2], [0, 0, 0, 0], [6, 0, 0], "0x1.ccccc80000000p+0"),
+        ([0, 1, 1, 1], [1, 2, 2, 2], [4, 3, 3], "0x1.99999a0000000p+2"),
+        ([2, 1, 2, 2], [1, 2, 2, 0], [3, 5, 0], "0x1.3999980000000p+2"),
+    ],
+)
+def test_the_last_bit_of_damage_is_the_benchmarks(armour, enchantment, damage, lost):
+    state = edit(
+        plain_state(STATIC),
+        inventory__armour=np.array([armour] * 3),
+        players__armour_enchantment=np.array([enchantment] * 3),
+    )
+
+    @jax.jit
+    def hurt(players, inventory, damage):
+        defense = combat.player_defense(players, inventory)
+        return combat.damage_to_players(damage, defense, jnp.array(False))
+
+    found = hurt(state.players, state.inventory, jnp.array(damage, jnp.float32))
+    assert [float(x).hex() for x in found] == [lost] * 3
 
 
 def test_a_wounded_mob_lives_and_earns_nothing():

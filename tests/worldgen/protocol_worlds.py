@@ -1,6 +1,5 @@
 """What the tests of world generation share."""
 
-import hashlib
 import json
 from functools import cache
 from pathlib import Path
@@ -45,18 +44,6 @@ def generate(track: str, level: str, static: StaticParams = STATIC, seeds=PROTOC
         to_reference(jax.tree.map(lambda leaf, i=i: leaf[i], worlds), static)
         for i in range(len(seeds))
     ]
-
-
-def digest(world: dict[str, np.ndarray]) -> str:
-    """sha256 of a world. Floats count to four decimals, since compilers differ in the last bit."""
-    total = hashlib.sha256()
-    for name in sorted(world):
-        value = world[name]
-        if np.issubdtype(value.dtype, np.floating):
-            value = np.round(value * 10_000).astype(np.int32)
-        total.update(f"{name} {value.shape}".encode())
-        total.update(np.ascontiguousarray(value).tobytes())
-    return total.hexdigest()
 
 
 def pinned() -> dict[str, list[str]]:

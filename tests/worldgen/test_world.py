@@ -5,7 +5,8 @@ import dataclasses
 import jax
 import numpy as np
 import pytest
-from protocol_worlds import DIFFICULTIES, STATIC, digest, generate, generator, keys_of, pinned
+from protocol_worlds import DIFFICULTIES, STATIC, generate, generator, keys_of, pinned
+from reference.digests import digest
 
 from alem_env.core.enums import Block, Item
 from alem_env.core.params import difficulty

@@ -1,0 +1,140 @@
+"""What the plain commands share: numbers and files as options, and how Ctrl-C ends them.
+
+Standard library only, since the reference's interpreter imports it too.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+STOPPED = 130  # as shells have it: 128 + SIGINT
+ON_TERMINAL, ELSEWHERE = 0.5, 10.0  # seconds between two signs of life
+
+
+def run(main: Callable[[], int]) -> None:
+    """Calls `main` and exits with its status; Ctrl-C is one line and status 130."""
+    interrupts = []
+
+    def interrupt(number, frame):
+        interrupts.append(number)
+        # Some callers drop what is raised in them (imports in C, jax's callback of the garbage
+        # collector): once more then, unless it arrived here meanwhile.
+        signal.setitimer(signal.ITIMER_REAL, 2.0)
+        raise KeyboardInterrupt
+
+    def unraisable(dropped):
+        if dropped.exc_type is not KeyboardInterrupt:
+            sys.__unraisablehook__(dropped)
+
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGALRM, interrupt)
+    sys.unraisablehook = unraisable
+    try:
+        status = main()
+    except SystemExit as leaving:
+        status = leaving.code
+    except BaseException:
+        if not interrupts:  # an import that is interrupted may end with any error
+            raise
+        note("stopped by Ctrl-C")
+        status = STOPPED
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+    if status == STOPPED:
+        # The compiler's threads may still be at work; they crash the interpreter's orderly end.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(STOPPED)
+    sys.exit(status)
+
+
+def note(text: str) -> None:
+    """Tells what goes on, on standard error: standard output is for results."""
+    print(text, file=sys.stderr, flush=True)
+
+
+class Status:
+    """How far work is, on standard error: one line on a terminal, overwritten; a line now and then
+    elsewhere."""
+
+    def __init__(self):
+        self.on_terminal = sys.stderr.isatty()
+        self.pause = ON_TERMINAL if self.on_terminal else ELSEWHERE
+        self.last = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time for a sign of life."""
+        return time.monotonic() - self.last >= self.pause
+
+    def show(self, text: str) -> None:
+        self.last = time.monotonic()
+        if self.on_terminal:
+            width = os.get_terminal_size(sys.stderr.fileno()).columns
+            sys.stderr.write(f"\r\x1b[K{text[: width - 1]}")
+            sys.stderr.flush()
+        else:
+            note(text)
+
+    def clear(self) -> None:
+        """Before anything else is printed."""
+        if self.on_terminal:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def time_left(seconds: float) -> str:
+    return f"about {int(seconds) // 60}:{int(seconds) % 60:02d} left"
+
+
+def whole_number(low: int, example: int) -> Callable[[str], int]:
+    """The type of an argparse option that is a whole number from `low` up."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if value < low:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} must be a whole number from {low} up, for instance {example}"
+            )
+        return value
+
+    return read
+
+
+def file_to_write(text: str) -> Path:
+    """The type of an argparse option that names a file: refused now, not after the work."""
+    path = Path(text)
+    try:
+        check_writable(path)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}; name another file") from error
+    return path
+
+
+def check_writable(path: Path) -> None:
+    """Proves that a file can be made there, and leaves none.
+
+    Raises:
+        OSError: why not, in words.
+    """
+    folder = path.resolve().parent
+    if path.is_dir():
+        raise IsADirectoryError("is a folder")
+    if not folder.is_dir():
+        problem = "is no folder" if folder.exists() else "does not exist"
+        raise NotADirectoryError(f"{folder} {problem}")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OSError(f"nothing can be written to {folder} ({error.strerror})") from error
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError("the file is write-protected")
