@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from alem_env import DIFFICULTY_ALPHA, EnvParams, StaticParams, difficulty
 from marl.host.folder import flatten, is_free
 from marl.learners.ppo_config import PPOConfig
+from marl.learners.pqn_config import PQNConfig
 from marl.learners.registry import LEARNERS
 from marl.networks.factory import NetworkConfig
+from marl.networks.q_network import QNetworkConfig
 from marl.options import (
     ConfigError,
     build,
@@ -112,7 +114,7 @@ class LearnerConfig:
     """
 
     name: str
-    options: PPOConfig
+    options: PPOConfig | PQNConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +183,7 @@ class TrainConfig:
     fit_minibatches: bool
     env: EnvConfig
     learner: LearnerConfig
-    network: NetworkConfig
+    network: NetworkConfig | QNetworkConfig
     logger: LoggerConfig
     run: RunConfig
     evaluation: EvaluationConfig
@@ -196,10 +198,11 @@ class TrainConfig:
                 "start one run a seed, for example with: -m seed=0,1,2"
             )
         if self.total_steps is None:
-            if self.learner.options.anneal_lr:
+            if (needs := self.learner.options.needs_length) is not None:
+                what, instead = needs
                 raise ConfigError(
-                    "learner.anneal_lr=true needs to know the run's length; "
-                    "give total_steps=N, or learner.anneal_lr=false"
+                    f"learner.{what} needs to know the run's length; "
+                    f"give total_steps=N, or learner.{instead}"
                 )
         elif self.total_steps < self.steps_per_update:
             raise ConfigError(
@@ -227,7 +230,7 @@ class TrainConfig:
     @property
     def free_options(self) -> frozenset[str]:
         """Options that may differ when the run is resumed."""
-        if self.learner.options.anneal_lr:
+        if self.learner.options.needs_length is not None:
             return FREE_OPTIONS
         return FREE_OPTIONS | {"total_steps"}  # a longer run begins the same
 
@@ -272,10 +275,27 @@ def make_train_config(values: Mapping) -> tuple[TrainConfig, list[str]]:
     one_of("learner.name", name, tuple(LEARNERS))
     options, remarks = _learner_options(LEARNERS[name].options, learner, values)
     values["learner"] = LearnerConfig(name, options)
+    if "network" in values:
+        values["network"] = _network(name, values["network"])
     return build(TrainConfig, values, ""), remarks
 
 
-def _learner_options(cls: type, given: dict, run: Mapping) -> tuple[PPOConfig, list[str]]:
+def _network(learner: str, given: object) -> object:
+    """The network's dataclass, of the kind that the learner takes."""
+    kind = LEARNERS[learner].network
+    try:
+        return build(kind, given, "network.")
+    except ConfigError as error:
+        if isinstance(given, Mapping) and set(given) == {f.name for f in dataclasses.fields(kind)}:
+            raise
+        raise ConfigError(
+            f"{error}; learner={learner} takes another kind of network: leave network=... out"
+        ) from error
+
+
+def _learner_options(
+    cls: type, given: dict, run: Mapping
+) -> tuple[PPOConfig | PQNConfig, list[str]]:
     """The learner's dataclass from its own options and those of the run."""
     types_of = typing.get_type_hints(cls)
     known = [f.name for f in dataclasses.fields(cls) if f.name not in _DERIVED]
@@ -295,7 +315,7 @@ def _learner_options(cls: type, given: dict, run: Mapping) -> tuple[PPOConfig, l
         options["num_minibatches"], remarks = _fit_minibatches(
             options["num_minibatches"],
             sizes["num_envs"],
-            agents,
+            agents if cls.splits_agents else None,
             convert(run.get("fit_minibatches"), bool, "fit_minibatches"),
         )
     try:
@@ -304,21 +324,27 @@ def _learner_options(cls: type, given: dict, run: Mapping) -> tuple[PPOConfig, l
         raise ConfigError(f"learner.{error}") from error
 
 
-def _fit_minibatches(wanted: int, envs: int, agents: int, fit: bool) -> tuple[int, list[str]]:
-    """The largest number of minibatches, at most `wanted`, that divides the sequences."""
-    sequences = envs * agents
+def _fit_minibatches(
+    wanted: int, envs: int, agents: int | None, fit: bool
+) -> tuple[int, list[str]]:
+    """The largest number of minibatches, at most `wanted`, that divides the sequences: one for
+    each agent, or one for each team if `agents` is None."""
+    if agents is None:
+        sequences, sum_of, factors = envs, "num_envs", f"{envs}"
+    else:
+        sequences, sum_of = envs * agents, "num_envs * env.num_agents"
+        factors = f"{envs} * {agents} = {envs * agents}"
     if sequences % wanted == 0:
         return wanted, []
     if not fit:
         raise ConfigError(
-            f"learner.num_minibatches={wanted} does not divide num_envs * env.num_agents = "
-            f"{envs} * {agents} = {sequences}; change num_envs or learner.num_minibatches, "
+            f"learner.num_minibatches={wanted} does not divide {sum_of} = "
+            f"{factors}; change num_envs or learner.num_minibatches, "
             "or let it adapt with fit_minibatches=true"
         )
     fitting = max(n for n in range(1, min(wanted, sequences) + 1) if sequences % n == 0)
     remark = (
-        f"learner.num_minibatches={wanted} does not divide num_envs * env.num_agents = "
-        f"{sequences}; using {fitting}"
+        f"learner.num_minibatches={wanted} does not divide {sum_of} = {sequences}; using {fitting}"
     )
     return fitting, [remark]
 

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from marl.host.files import rename_durably, write_json
-from marl.networks.factory import NetworkConfig, make_policy
+from marl.networks import recipes
 from marl.tasks import task_for_static
 from marl.types import Policy, PyTree
 from marl.versions import package_versions
@@ -213,7 +213,7 @@ def _policy_of(folder: Path, card: dict) -> Policy:
     """How the card's network acts in the card's world."""
     try:
         task = task_for_static(card["env"])
-        policy = make_policy(NetworkConfig(**card["network"]), task)
+        policy = recipes.follow(card["network"], task)
     except (TypeError, ValueError) as error:
         raise PolicyError(
             f"policy={folder}: {CARD_FILE} describes what cannot be built here ({error}); "

@@ -5,7 +5,7 @@ easily confused have two names: `reset` belongs to an observation and says that 
 which sees it starts afresh; `terminated` and `truncated` belong to an action and cut its return.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -138,12 +138,15 @@ class Policy(NamedTuple):
             `reset` is (E,) or (E, A) bool; `greedy` is a Python bool, `key` is unused then.
         unroll: (params, carry (..., H), observation (T, ...), reset (T, ...)) ->
             (carry, logits (T, ..., num_actions) not masked, value (T, ...)).
+        recipe: plain values from which `marl.networks.recipes.follow` makes the policy again, for
+            its card; None for policies that are not exported.
     """
 
     init_params: Callable[[jax.Array], PyTree]
     init_carry: Callable[[tuple[int, ...]], PyTree]
     act: Callable[..., tuple[PyTree, jax.Array, jax.Array, jax.Array]]
     unroll: Callable[..., tuple[PyTree, jax.Array, jax.Array]]
+    recipe: Mapping | None = None
 
 
 class Learner(Protocol):

@@ -49,7 +49,12 @@ def learning_rate(config: PPOConfig, update: jax.Array) -> jax.Array:
 
 
 def init(
-    task: Task, policy: Policy, config: PPOConfig, key: jax.Array, env_params: PyTree
+    task: Task,
+    policy: Policy,
+    config: PPOConfig,
+    key: jax.Array,
+    env_params: PyTree,
+    make_optimiser: Callable = optimiser,
 ) -> TrainState:
     """A run before its first step. Parameters do not depend on the number of environments."""
     key_params, key_env, key = jax.random.split(key, 3)
@@ -57,7 +62,7 @@ def init(
     observation, env_state = task.reset(key_env, env_params)
     return TrainState(
         params=params,
-        opt_state=optimiser(config).init(params),
+        opt_state=make_optimiser(config).init(params),
         key=key,
         update=jnp.int32(0),
         env_state=env_state,
@@ -243,9 +248,17 @@ class OnPolicyLearner:
 
 
 def make_learner(
-    task: Task, policy: Policy, config: PPOConfig, env_params: PyTree
+    task: Task,
+    policy: Policy,
+    config: PPOConfig,
+    env_params: PyTree,
+    *,
+    init: Callable = init,
+    collect: Callable = collect,
+    update: Callable = update,
 ) -> OnPolicyLearner:
-    """Compiles nothing yet. Refuses sizes that do not fit."""
+    """Compiles nothing yet. Refuses sizes that do not fit. Learners that are not PPO's bring
+    functions, and a configuration, of their own."""
     if config.num_envs != task.num_envs:
         raise ValueError(
             f"num_envs={config.num_envs} does not match the environment's {task.num_envs}"

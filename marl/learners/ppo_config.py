@@ -1,6 +1,7 @@
 """Hyper-parameters of learners that use PPO's loss."""
 
 import dataclasses
+from typing import ClassVar
 
 # Whole numbers, which start at 1, and the largest that is counted or makes sense.
 _COUNTED = 2**31 - 1
@@ -34,6 +35,9 @@ class PPOConfig:
         bootstrap_truncated: a time limit is no end: the return goes on with the value of what
             would have followed. Published treatment: False.
     """
+
+    # A minibatch holds sequences of single agents.
+    splits_agents: ClassVar[bool] = True
 
     num_envs: int = 1024
     num_steps: int = 64
@@ -70,6 +74,11 @@ class PPOConfig:
             value = getattr(self, name)
             if not value >= 0.0:
                 raise ValueError(f"{name}={value!r} must not be negative")
+
+    @property
+    def needs_length(self) -> tuple[str, str] | None:
+        """The option for which the run's length must be known, and what to give instead."""
+        return ("anneal_lr=true", "anneal_lr=false") if self.anneal_lr else None
 
     def sequences_per_minibatch(self, num_agents: int) -> int:
         """Agent sequences in a minibatch. Raises if the minibatches do not come out even."""

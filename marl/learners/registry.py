@@ -3,18 +3,25 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from marl.learners import ippo
+from marl.learners import ippo, pqn_vdn
 from marl.learners.ppo_config import PPOConfig
+from marl.learners.pqn_config import PQNConfig
+from marl.networks.factory import NetworkConfig
+from marl.networks.q_network import QNetworkConfig
 
 
 class Entry(NamedTuple):
-    """How a learner is made, and the class of its hyper-parameters."""
+    """How a learner is made, and the classes of its hyper-parameters and of its network's."""
 
     make: Callable  # (env, network, config, env_params) -> marl.types.Learner
     options: type
+    network: type = NetworkConfig
 
 
-LEARNERS = {"ippo": Entry(ippo.make, PPOConfig)}
+LEARNERS = {
+    "ippo": Entry(ippo.make, PPOConfig),
+    "pqn_vdn": Entry(pqn_vdn.make, PQNConfig, QNetworkConfig),
+}
 
 
 def get(name: str) -> Callable:

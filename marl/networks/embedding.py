@@ -4,6 +4,8 @@
 computed depends on the platform, and is chosen here and nowhere else.
 """
 
+from collections.abc import Callable
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -130,19 +132,21 @@ def _scatter_by_product(zeros, gradient, indices, values):
 
 
 class Embedding(nn.Module):
-    """A Dense layer (`kernel`, `bias`) that takes sparse rows or a plain vector."""
+    """A Dense layer (`kernel`, `bias`) that takes sparse rows or a plain vector.
+
+    `initialiser` makes the kernel's initialiser from its gain.
+    """
 
     feature_size: int
     size: int
     dense_columns: tuple[int, ...] = ()
     gain: float = 2.0**0.5
+    initialiser: Callable[[float], Callable] = nn.initializers.orthogonal
 
     @nn.compact
     def __call__(self, features: Sparse | jax.Array) -> jax.Array:
         """Features `Sparse` of (..., K), or (..., feature_size); returns (..., size)."""
-        kernel = self.param(
-            "kernel", nn.initializers.orthogonal(self.gain), (self.feature_size, self.size)
-        )
+        kernel = self.param("kernel", self.initialiser(self.gain), (self.feature_size, self.size))
         bias = self.param("bias", nn.initializers.zeros, (self.size,))
         if not isinstance(features, Sparse):
             return features @ kernel + bias

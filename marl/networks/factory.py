@@ -93,7 +93,7 @@ def make_policy(config: NetworkConfig, task: Task) -> Policy:
 
     def act(params, carry, observation, reset, key, greedy=False):
         legal = observation.legal
-        reset = jnp.broadcast_to(_with_agents(reset, legal), legal.shape[:-1])
+        reset = jnp.broadcast_to(with_agents(reset, legal), legal.shape[:-1])
         one_step = jax.tree.map(lambda leaf: leaf[None], observation)
         carry, logits, value = unroll(params, carry, one_step, reset[None])
         logits = logits[0]
@@ -103,9 +103,9 @@ def make_policy(config: NetworkConfig, task: Task) -> Policy:
             actions = masked_categorical.sample(key, logits, legal)
         return carry, actions, masked_categorical.log_prob(logits, legal, actions), value[0]
 
-    return Policy(init_params=init_params, init_carry=init_carry, act=act, unroll=unroll)
+    return Policy(init_params, init_carry, act, unroll, recipe=dataclasses.asdict(config))
 
 
-def _with_agents(reset: jax.Array, legal: jax.Array) -> jax.Array:
+def with_agents(reset: jax.Array, legal: jax.Array) -> jax.Array:
     """A flag an environment (E,), or an agent (E, A), with as many axes as the agents have."""
     return reset if reset.ndim == legal.ndim - 1 else reset[..., None]

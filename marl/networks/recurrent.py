@@ -1,4 +1,4 @@
-"""Gated recurrent unit over a sequence, with resets."""
+"""Gated recurrent units and long short-term memory over a sequence, with resets."""
 
 import flax.linen as nn
 import jax
@@ -127,3 +127,121 @@ class GRU(nn.Module):
             reset.reshape(inputs.shape[0], -1),
         ).reshape(inputs.shape[:-1] + (size,))
         return states[-1], states
+
+
+def _cell_step(cell, pre):
+    """New cell state, its tanh, and the gates: input, forget, candidate, output."""
+    in_gate, forget_gate, candidate, out_gate = jnp.split(pre, 4, axis=-1)
+    gates = (
+        jax.nn.sigmoid(in_gate),
+        jax.nn.sigmoid(forget_gate),
+        jnp.tanh(candidate),
+        jax.nn.sigmoid(out_gate),
+    )
+    in_gate, forget_gate, candidate, _ = gates
+    cell = forget_gate * cell + in_gate * candidate
+    return cell, jnp.tanh(cell), gates
+
+
+@jax.custom_vjp
+def scan_lstm(
+    kernel: jax.Array,
+    carry: tuple[jax.Array, jax.Array],
+    from_input: jax.Array,
+    reset: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """An LSTM whose inputs' share is computed already; its gradient is arranged as `scan_gru`'s.
+
+    Args:
+        kernel: (H, 4 H), input gate, forget gate, candidate, output gate side by side.
+        carry: cell state (B, H) and hidden state (B, H).
+        from_input: (T, B, 4 H).
+        reset: (T, B) bool; where set, the step sees states of zeros.
+
+    Returns:
+        (cell state after the last step (B, H), hidden states (T, B, H)).
+    """
+    return _scan_lstm_forward(kernel, carry, from_input, reset)[0]
+
+
+def _scan_lstm_forward(kernel, carry, from_input, reset):
+    def step(carry, inputs):
+        from_input_t, reset_t = inputs
+        cell, hidden = (jnp.where(reset_t[:, None], 0.0, x) for x in carry)
+        new_cell, squashed, gates = _cell_step(cell, from_input_t + hidden @ kernel)
+        new_hidden = gates[3] * squashed
+        return (new_cell, new_hidden), (new_hidden, (cell, hidden, squashed, gates))
+
+    (cell, _), (states, seen) = lax.scan(step, carry, (from_input, reset))
+    return (cell, states), (kernel, reset, seen)
+
+
+def _scan_lstm_backward(residuals, gradients):
+    kernel, reset, seen = residuals
+    cell_gradient, states_gradient = gradients
+
+    def step(carry, inputs):
+        cell_gradient, hidden_gradient = carry
+        state_gradient, reset_t, (cell, _, squashed, gates) = inputs
+        in_gate, forget_gate, candidate, out_gate = gates
+        total = hidden_gradient + state_gradient
+        to_cell = cell_gradient + total * out_gate * (1.0 - jnp.square(squashed))
+        to_pre = jnp.concatenate(
+            [
+                to_cell * candidate * in_gate * (1.0 - in_gate),
+                to_cell * cell * forget_gate * (1.0 - forget_gate),
+                to_cell * in_gate * (1.0 - jnp.square(candidate)),
+                total * squashed * out_gate * (1.0 - out_gate),
+            ],
+            axis=-1,
+        )
+        before = (to_cell * forget_gate, to_pre @ kernel.T)
+        return tuple(jnp.where(reset_t[:, None], 0.0, x) for x in before), to_pre
+
+    start = (cell_gradient, jnp.zeros_like(cell_gradient))
+    carry_gradient, to_pre = lax.scan(step, start, (states_gradient, reset, seen), reverse=True)
+    kernel_gradient = jnp.einsum("tbh,tbg->hg", seen[1], to_pre)
+    return kernel_gradient, carry_gradient, to_pre, None
+
+
+scan_lstm.defvjp(_scan_lstm_forward, _scan_lstm_backward)
+
+
+class LSTM(nn.Module):
+    """The same function as flax's OptimizedLSTMCell scanned over time, its gates' kernels side by
+    side (input, forget, candidate, output). The inputs' share is computed for all steps at once.
+    """
+
+    hidden_size: int
+
+    @nn.compact
+    def __call__(
+        self, carry: tuple[jax.Array, jax.Array], inputs: jax.Array, reset: jax.Array
+    ) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
+        """Args:
+            carry: cell state (..., H) and hidden state (..., H) before the first step.
+            inputs: (T, ..., D).
+            reset: (T, ...) bool; where set, the step sees states of zeros.
+
+        Returns:
+            (both states after the last step, hidden states (T, ..., H)).
+        """
+        size = self.hidden_size
+        input_kernel = self.param(
+            "input_kernel",
+            _per_gate(nn.initializers.lecun_normal(), 4),
+            (inputs.shape[-1], 4 * size),
+        )
+        hidden_kernel = self.param(
+            "hidden_kernel", _per_gate(nn.initializers.orthogonal(), 4), (size, 4 * size)
+        )
+        bias = self.param("bias", nn.initializers.zeros, (4 * size,))
+        from_input = inputs @ input_kernel + bias
+        cell, states = scan_lstm(
+            hidden_kernel,
+            jax.tree.map(lambda x: x.reshape(-1, size), carry),
+            from_input.reshape(inputs.shape[0], -1, 4 * size),
+            reset.reshape(inputs.shape[0], -1),
+        )
+        states = states.reshape(inputs.shape[:-1] + (size,))
+        return (cell.reshape(states.shape[1:]), states[-1]), states

@@ -86,7 +86,7 @@ def assemble(config: TrainConfig) -> Assembly:
         "label": f"{config.learner.name} ({config.name})",
         "learner": config.learner.name,
         "env": worlds.describe(config.env, env),
-        "network": dataclasses.asdict(config.network),
+        "network": learner.policy.recipe,
         "config": config.as_dict(),
     }
 

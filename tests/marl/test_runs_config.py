@@ -11,7 +11,8 @@ from hydra import compose, initialize_config_dir
 from marl.config import ConfigError, make_train_config
 from marl.evaluation.command import DEFAULT_WORLD
 from marl.learners.ppo_config import PPOConfig
-from marl.networks import factory
+from marl.learners.pqn_config import PQNConfig
+from marl.networks import factory, q_network
 from marl.play_config import make_evaluate_config, make_render_config
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -33,9 +34,25 @@ def options_of(group):
 GROUPS = ("env", "learner", "network", "logger", "run", "evaluation", "experiment")
 
 
+# Files that only some learners take.
+NEEDS = {f"network={name}": "learner=pqn_vdn" for name in ("q_small", "q_published")}
+
+
 @pytest.mark.parametrize("override", [o for g in GROUPS for o in options_of(g)])
 def test_every_file_composes_and_builds(override):
-    assert train_config(override).steps_per_update > 0
+    overrides = [NEEDS[override], override] if override in NEEDS else [override]
+    assert train_config(*overrides).steps_per_update > 0
+
+
+def test_learners_choose_their_kind_of_network():
+    assert train_config("learner=pqn_vdn").network == q_network.CPU_Q
+    published = train_config("learner=pqn_vdn", "network=q_published")
+    assert published.network == q_network.PUBLISHED_Q
+    for wrong in (("learner=pqn_vdn", "network=small"), ("network=q_small",)):
+        with pytest.raises(ConfigError, match="takes another kind of network: leave network"):
+            train_config(*wrong)
+    with pytest.raises(ConfigError, match="at least 1$"):
+        train_config("learner=pqn_vdn", "network.hidden_size=0")
 
 
 _NEEDS_NO_COMMENT = ("defaults", "hydra", "env")  # groups
@@ -62,6 +79,10 @@ def test_defaults_in_code_are_those_of_the_files():
     assert train_config("network=small").network == factory.CPU
     published = train_config("experiment=published_ippo").learner.options
     assert published == PPOConfig(mask_dead_agents=False, bootstrap_truncated=False)
+    assert train_config("experiment=published_pqn_vdn").learner.options == PQNConfig(
+        mask_dead_agents=False, bootstrap_truncated=False, learn_last_step=False,
+        blank_first_observation=True,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("level", ["hard", "Hard", "0.9", 0.9])
@@ -102,6 +123,39 @@ def test_published_preset_is_the_published_one():
     assert not config.env.shared_reward and config.network.hidden_size == 512
     assert config.network.activation == "tanh"
     assert config.num_updates == options.total_updates == 15_258
+
+
+def test_published_pqn_vdn_is_the_published_one():
+    config = train_config("experiment=published_pqn_vdn", "env.difficulty=medium")
+    options = config.learner.options
+    assert (config.num_envs, config.num_steps, config.total_steps) == (512, 128, 10**9)
+    assert (options.num_minibatches, options.update_epochs) == (16, 4)
+    assert (options.lr, options.anneal_lr, options.gamma, options.q_lambda) == (
+        5e-5, True, 0.99, 0.9,
+    )  # fmt: skip
+    assert (options.epsilon_start, options.epsilon_final, options.max_grad_norm) == (1.0, 0.01, 0.5)
+    assert options.exploring_updates == 0.1 * 15_258 and options.total_updates == 15_258
+    shorter = train_config("experiment=published_pqn_vdn", "total_steps=1e8").learner.options
+    assert shorter.exploring_updates == 0.1 * 1_525
+    assert config.network == q_network.PUBLISHED_Q
+    assert config.env.num_comm_channels == 4 and config.env.rules_version == "0.1.0"
+    assert config.env.params().non_specialist_efficiency == np.float32(0.4)
+
+
+def test_exploration_by_share_needs_the_run_s_length():
+    by_share = ("learner=pqn_vdn", "learner.epsilon_decay_steps=null")
+    with pytest.raises(ConfigError, match="epsilon_decay_steps=null needs.*total_steps=N, or"):
+        train_config(*by_share)
+    assert "total_steps" not in train_config(*by_share, "total_steps=1e6").free_options
+    assert "total_steps" in train_config("learner=pqn_vdn", "total_steps=1e6").free_options
+
+
+def test_teams_stay_together_in_minibatches():
+    config, remarks = make_train_config(composed("learner=pqn_vdn", "num_envs=6"))
+    assert config.learner.options.num_minibatches == 6
+    assert remarks == ["learner.num_minibatches=8 does not divide num_envs = 6; using 6"]
+    with pytest.raises(ConfigError, match="num_minibatches=16 does not divide num_envs = 40"):
+        train_config("experiment=published_pqn_vdn", "num_envs=40")
 
 
 REFUSED = {
