@@ -16,7 +16,9 @@ from marl.host.folder import flatten, is_free
 from marl.learners.ppo_config import PPOConfig
 from marl.learners.pqn_config import PQNConfig
 from marl.learners.registry import LEARNERS
+from marl.networks.centralised import CentralisedConfig
 from marl.networks.factory import NetworkConfig
+from marl.networks.hypernetwork import HyperConfig
 from marl.networks.q_network import QNetworkConfig
 from marl.options import (
     ConfigError,
@@ -183,7 +185,7 @@ class TrainConfig:
     fit_minibatches: bool
     env: EnvConfig
     learner: LearnerConfig
-    network: NetworkConfig | QNetworkConfig
+    network: NetworkConfig | CentralisedConfig | HyperConfig | QNetworkConfig
     logger: LoggerConfig
     run: RunConfig
     evaluation: EvaluationConfig

@@ -125,6 +125,7 @@ class TrainState:
     observation: Any  # leaves (E, A, ...)
     reset: jax.Array  # (E,) bool, belongs to `observation`
     carry: PyTree  # (E, A, ...)
+    value_norm: PyTree = None  # `marl.ops.value_norm.ValueNorm`, or None: values are not scaled
 
 
 class Policy(NamedTuple):
@@ -137,7 +138,9 @@ class Policy(NamedTuple):
             (carry, actions int32, log_prob, value), the last three of shape (E, A).
             `reset` is (E,) or (E, A) bool; `greedy` is a Python bool, `key` is unused then.
         unroll: (params, carry (..., H), observation (T, ...), reset (T, ...)) ->
-            (carry, logits (T, ..., num_actions) not masked, value (T, ...)).
+            (carry, logits (T, ..., num_actions) not masked, value (T, ...)). The last of the
+            leading axes is the agents', which only policies that treat all agents alike may do
+            without.
         recipe: plain values from which `marl.networks.recipes.follow` makes the policy again, for
             its card; None for policies that are not exported.
     """

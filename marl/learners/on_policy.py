@@ -13,30 +13,28 @@ from jax import lax
 from alem_env import compiled
 from marl import rollout
 from marl.learners.ppo_config import PPOConfig
-from marl.ops import losses, masked_categorical
+from marl.learners.ppo_loss import Sequences, loss
+from marl.ops import value_norm
+from marl.ops.clipping import CLIPS
 from marl.ops.gae import gae
 from marl.ops.statistics import explained_variance, global_norm, masked_mean, standardise
 from marl.types import Batch, Metrics, Policy, PyTree, Task, TrainState
 
+_MEASURED = "measured"  # among a step's metrics: its minibatch was looked at
 
-class Sequences(NamedTuple):
-    """What the loss reads, one sequence for each agent of each environment: N = E * A."""
 
-    observation: PyTree  # leaves (T, N, ...)
-    reset: jax.Array  # (T, N) bool
-    active: jax.Array  # (T, N) bool
-    action: jax.Array  # (T, N) int32
-    log_prob: jax.Array  # (T, N)
-    value: jax.Array  # (T, N)
-    advantage: jax.Array  # (T, N)
-    target: jax.Array  # (T, N)
+class Improving(NamedTuple):
+    """What gradient steps change."""
+
+    params: PyTree
+    opt_state: PyTree
+    value_norm: value_norm.ValueNorm | None
 
 
 def optimiser(config: PPOConfig) -> optax.GradientTransformation:
     """Clipped Adam without a step size: `update` multiplies by the annealed one."""
     return optax.chain(
-        optax.clip_by_global_norm(config.max_grad_norm),
-        optax.scale_by_adam(eps=config.adam_eps),
+        CLIPS[config.clip_by](config.max_grad_norm), optax.scale_by_adam(eps=config.adam_eps)
     )
 
 
@@ -60,6 +58,9 @@ def init(
     key_params, key_env, key = jax.random.split(key, 3)
     params = policy.init_params(key_params)
     observation, env_state = task.reset(key_env, env_params)
+    norm = None
+    if config.value_norm:
+        norm = value_norm.start((task.num_agents,) if config.separate_agents else ())
     return TrainState(
         params=params,
         opt_state=make_optimiser(config).init(params),
@@ -69,6 +70,7 @@ def init(
         observation=observation,
         reset=jnp.ones(task.num_envs, bool),
         carry=policy.init_carry((task.num_envs, task.num_agents)),
+        value_norm=norm,
     )
 
 
@@ -94,63 +96,70 @@ def update(
 
     Returns:
         The state after the update, and metrics, float32 scalars unless stated:
-            loss/total loss/policy loss/value loss/entropy: means over the update's minibatches;
+            loss/total loss/policy loss/value loss/entropy: means over the update's minibatches
+            (and over agents that have losses of their own);
             ppo/approx_kl ppo/clip_fraction ppo/grad_norm: likewise;
+            ppo/steps_taken: share of the gradient steps that `max_kl` left;
             ppo/lr value/mean value/explained_variance reward/mean (an agent, a step)
             active_fraction;
             finite: bool; False: something on the way was not finite, nothing was learnt, and
             parameters and optimiser are those of before;
             episodes: sums over the episodes that ended in the rollout, `Batch.episodes`.
     """
-    sequences, carry = make_sequences(config, batch)
+    sequences, carry = make_sequences(config, batch, state.value_norm)
     key, key_order = jax.random.split(state.key)
     order = minibatch_order(config, key_order, sequences.reset.shape[1])
     lr = learning_rate(config, state.update)
+    before = Improving(state.params, state.opt_state, state.value_norm)
     step = functools.partial(_minibatch_step, policy, config, lr, sequences, carry)
-    (params, opt_state), steps = lax.scan(step, (state.params, state.opt_state), order)
+    after, steps, taken = _improve(config, step, before, order)
 
     finite = jnp.all(jnp.isfinite(steps["loss/total"]) & jnp.isfinite(steps["ppo/grad_norm"]))
-    keep = functools.partial(jax.tree.map, functools.partial(jnp.where, finite))
-    metrics = {name: jnp.mean(values) for name, values in steps.items()}
+    after = jax.tree.map(functools.partial(jnp.where, finite), after, before)
     transition = batch.transition
-    metrics |= {
+    value = value_norm.denormalise(state.value_norm, transition.value)
+    metrics = _means(config, steps) | {
+        "ppo/steps_taken": taken,
         "ppo/lr": lr,
-        "value/mean": jnp.mean(sequences.value),
-        "value/explained_variance": explained_variance(sequences.value, sequences.target),
+        "value/mean": jnp.mean(value),
+        "value/explained_variance": explained_variance(
+            value.reshape(sequences.target.shape), sequences.target
+        ),
         "reward/mean": jnp.mean(transition.reward),
         "active_fraction": jnp.mean(transition.active.astype(jnp.float32)),
         "finite": finite,
         "episodes": batch.episodes,
     }
-    state = state.replace(
-        params=keep(params, state.params),
-        opt_state=keep(opt_state, state.opt_state),
-        key=key,
-        update=state.update + 1,
-    )
-    return state, metrics
+    return state.replace(**after._asdict(), key=key, update=state.update + 1), metrics
 
 
-def make_sequences(config: PPOConfig, batch: Batch) -> tuple[Sequences, PyTree]:
+def make_sequences(
+    config: PPOConfig, batch: Batch, norm: value_norm.ValueNorm | None = None
+) -> tuple[Sequences, PyTree]:
     """Advantages and targets, and everything laid out a sequence at a time.
 
     Returns:
-        `Sequences` (T, N, ...) with N = E * A, and the recurrent state (N, ...) they start with.
+        `Sequences`, and the recurrent state (N, ...) or (E, A, ...) they start with.
     """
     t = batch.transition
     # Without bootstrapping, a time limit is an end like any other.
     terminated = t.terminated if config.bootstrap_truncated else t.terminated | t.truncated
+    value = value_norm.denormalise(norm, t.value)
     advantage = gae(
         t.reward,
-        t.value,
-        batch.last_value,
+        value,
+        value_norm.denormalise(norm, batch.last_value),
         terminated,
         t.truncated,
-        t.final_value,
+        value_norm.denormalise(norm, t.final_value),
         config.gamma,
         config.gae_lambda,
     )
     active = t.active if config.mask_dead_agents else jnp.ones_like(t.active)
+    target = advantage + value
+    if config.advantage_norm == "batch":
+        whole = jax.vmap(standardise, 2, 2) if config.separate_agents else standardise
+        advantage = whole(advantage, active)
     sequences = Sequences(
         observation=t.observation,
         reset=jnp.broadcast_to(t.reset[..., None], t.active.shape),
@@ -159,8 +168,10 @@ def make_sequences(config: PPOConfig, batch: Batch) -> tuple[Sequences, PyTree]:
         log_prob=t.log_prob,
         value=t.value,
         advantage=advantage,
-        target=advantage + t.value,
+        target=target,
     )
+    if not config.splits_agents:
+        return sequences, batch.carry
 
     def merge(leaf, axis):
         """Environments and agents, at axis and axis + 1, become one axis."""
@@ -178,53 +189,53 @@ def minibatch_order(config: PPOConfig, key: jax.Array, count: int) -> jax.Array:
     return order.reshape(config.update_epochs * config.num_minibatches, -1)
 
 
-def _minibatch_step(policy, config, lr, sequences, carry, learner, chosen):
-    """One gradient step on the chosen sequences."""
-    params, opt_state = learner
-    part = jax.tree.map(lambda leaf: jnp.take(leaf, chosen, axis=1), sequences)
-    start = jax.tree.map(lambda leaf: jnp.take(leaf, chosen, axis=0), carry)
-    gradient_of = jax.grad(functools.partial(loss, policy, config), has_aux=True)
-    gradient, metrics = gradient_of(params, part, start)
-    direction, opt_state = optimiser(config).update(gradient, opt_state, params)
-    params = jax.tree.map(lambda p, d: p - lr * d, params, direction)
-    return (params, opt_state), metrics | {"ppo/grad_norm": global_norm(gradient)}
-
-
-def loss(
-    policy: Policy, config: PPOConfig, params: PyTree, sequences: Sequences, carry: PyTree
-) -> tuple[jax.Array, Metrics]:
-    """The PPO loss of a minibatch.
-
-    Args:
-        policy: how parameters act.
-        config: hyper-parameters.
-        params: to take the gradient of.
-        sequences: (T, n, ...), the minibatch.
-        carry: (n, ...), recurrent state before the first step.
+def _improve(
+    config: PPOConfig, step: Callable, start: Improving, order: jax.Array
+) -> tuple[Improving, Metrics, jax.Array]:
+    """All gradient steps of an update, or those before the KL passes `max_kl`.
 
     Returns:
-        The loss, and what it is made of: float32 scalars by the names that `update` lists.
+        (the end, metrics of each step, the share of steps that changed anything). The step that
+        passed the limit is measured and undone; those after it have metrics of 0.
     """
-    s = sequences
-    _, logits, value = policy.unroll(params, carry, s.observation, s.reset)
-    legal = s.observation.legal
-    log_ratio = masked_categorical.log_prob(logits, legal, s.action) - s.log_prob
-    advantage = standardise(s.advantage, s.active)
-    policy_loss = masked_mean(
-        losses.clipped_policy_loss(log_ratio, advantage, config.clip_eps), s.active
-    )
-    value_loss = jnp.mean(losses.clipped_value_loss(value, s.value, s.target, config.clip_eps))
-    entropy = masked_mean(masked_categorical.entropy(logits, legal), s.active)
-    total = policy_loss + config.vf_coef * value_loss - config.ent_coef * entropy
-    clipped = losses.is_clipped(log_ratio, config.clip_eps).astype(jnp.float32)
-    return total, {
-        "loss/total": total,
-        "loss/policy": policy_loss,
-        "loss/value": value_loss,
-        "loss/entropy": entropy,
-        "ppo/approx_kl": masked_mean(losses.approx_kl(log_ratio), s.active),
-        "ppo/clip_fraction": masked_mean(clipped, s.active),
-    }
+    if config.max_kl is None:
+        return *lax.scan(step, start, order), jnp.float32(1.0)
+    no_metrics = jax.tree.map(jnp.zeros_like, jax.eval_shape(step, start, order[0])[1])
+
+    def guarded(current, chosen):
+        improving, has_ended = current
+        following, metrics = lax.cond(
+            has_ended, lambda: (improving, no_metrics), lambda: step(improving, chosen)
+        )
+        ends = has_ended | (metrics["ppo/approx_kl"] > config.max_kl)
+        kept = jax.tree.map(functools.partial(jnp.where, ends), improving, following)
+        return (kept, ends), (metrics | {_MEASURED: ~has_ended}, ~ends)
+
+    (end, _), (metrics, taken) = lax.scan(guarded, (start, jnp.bool_(False)), order)
+    return end, metrics, jnp.mean(taken.astype(jnp.float32))
+
+
+def _means(config: PPOConfig, steps: Metrics) -> Metrics:
+    """Means over the gradient steps that were measured."""
+    if config.max_kl is None:
+        return {name: jnp.mean(values) for name, values in steps.items()}
+    measured = steps[_MEASURED]
+    return {n: masked_mean(values, measured) for n, values in steps.items() if n != _MEASURED}
+
+
+def _minibatch_step(policy, config, lr, sequences, carry, improving, chosen):
+    """One gradient step on the chosen sequences."""
+    params, opt_state, norm = improving
+    part = jax.tree.map(lambda leaf: jnp.take(leaf, chosen, axis=1), sequences)
+    start = jax.tree.map(lambda leaf: jnp.take(leaf, chosen, axis=0), carry)
+    if norm is not None:
+        norm = value_norm.follow(norm, part.target)
+    gradient_of = jax.grad(functools.partial(loss, policy, config), has_aux=True)
+    gradient, metrics = gradient_of(params, part, start, norm)
+    direction, opt_state = optimiser(config).update(gradient, opt_state, params)
+    params = jax.tree.map(lambda p, d: p - lr * d, params, direction)
+    improving = Improving(params, opt_state, norm)
+    return improving, metrics | {"ppo/grad_norm": global_norm(gradient)}
 
 
 @dataclasses.dataclass(frozen=True)

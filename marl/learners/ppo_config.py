@@ -13,6 +13,8 @@ _MOST = {
     "total_updates": _COUNTED,
 }
 
+ADVANTAGE_NORMS = ("minibatch", "batch")
+
 
 @dataclasses.dataclass(frozen=True)
 class PPOConfig:
@@ -34,10 +36,22 @@ class PPOConfig:
             statistics and KL; they stay in the value loss. Published treatment: False.
         bootstrap_truncated: a time limit is no end: the return goes on with the value of what
             would have followed. Published treatment: False.
+        advantage_norm: over which rows advantages get mean 0 and deviation 1: "minibatch", those
+            of a gradient step, as published, or "batch", the whole rollout.
+        value_norm: the critic learns returns scaled by their running mean and deviation, and its
+            values are scaled back wherever rewards meet them (`marl.ops.value_norm`). The value's
+            `clip_eps` and `huber_delta` are then in those units. Published: False.
+        huber_delta: value errors beyond it count linearly; None: all count squared, as published.
+        max_kl: gradient steps of an update end with the first whose approximate KL to the team
+            that played is larger; None: none ends early, as published.
     """
 
-    # A minibatch holds sequences of single agents.
+    # A minibatch holds sequences of single agents, else of whole teams.
     splits_agents: ClassVar[bool] = True
+    # Agents share nothing: each has a loss, and statistics, of its own.
+    separate_agents: ClassVar[bool] = False
+    # Whose gradients are scaled down together: a key of `marl.ops.clipping.CLIPS`.
+    clip_by: ClassVar[str] = "all"
 
     num_envs: int = 1024
     num_steps: int = 64
@@ -55,6 +69,10 @@ class PPOConfig:
     adam_eps: float = 1e-5
     mask_dead_agents: bool = True
     bootstrap_truncated: bool = True
+    advantage_norm: str = "minibatch"
+    value_norm: bool = False
+    huber_delta: float | None = None
+    max_kl: float | None = None
 
     def __post_init__(self):
         for name, most in _MOST.items():
@@ -66,14 +84,19 @@ class PPOConfig:
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name}={value!r} must be between 0 and 1")
-        for name in ("clip_eps", "lr", "max_grad_norm", "adam_eps"):
+        for name in ("clip_eps", "lr", "max_grad_norm", "adam_eps", "huber_delta", "max_kl"):
             value = getattr(self, name)
-            if not value > 0.0:
+            if value is not None and not value > 0.0:
                 raise ValueError(f"{name}={value!r} must be above 0")
         for name in ("ent_coef", "vf_coef"):
             value = getattr(self, name)
             if not value >= 0.0:
                 raise ValueError(f"{name}={value!r} must not be negative")
+        if self.advantage_norm not in ADVANTAGE_NORMS:
+            raise ValueError(
+                f"advantage_norm={self.advantage_norm!r} is unknown; "
+                f"choose one of {', '.join(ADVANTAGE_NORMS)}"
+            )
 
     @property
     def needs_length(self) -> tuple[str, str] | None:
@@ -81,11 +104,20 @@ class PPOConfig:
         return ("anneal_lr=true", "anneal_lr=false") if self.anneal_lr else None
 
     def sequences_per_minibatch(self, num_agents: int) -> int:
-        """Agent sequences in a minibatch. Raises if the minibatches do not come out even."""
-        sequences = self.num_envs * num_agents
+        """Sequences in a minibatch, of agents or of teams (`splits_agents`). Raises if the
+        minibatches do not come out even."""
+        sequences, what = self.num_envs, f"num_envs = {self.num_envs}"
+        if self.splits_agents:
+            sequences *= num_agents
+            what = f"num_envs * num_agents = {self.num_envs} * {num_agents} = {sequences}"
         if sequences % self.num_minibatches:
-            raise ValueError(
-                f"num_minibatches={self.num_minibatches} must divide num_envs * num_agents = "
-                f"{self.num_envs} * {num_agents} = {sequences}"
-            )
+            raise ValueError(f"num_minibatches={self.num_minibatches} must divide {what}")
         return sequences // self.num_minibatches
+
+
+@dataclasses.dataclass(frozen=True)
+class TeamPPOConfig(PPOConfig):
+    """Hyper-parameters of PPO where the network must see whole teams: minibatches are drawn from
+    the environments, and `num_minibatches` must divide num_envs."""
+
+    splits_agents: ClassVar[bool] = False

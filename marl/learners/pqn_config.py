@@ -36,6 +36,8 @@ class PQNConfig:
 
     # A minibatch holds whole teams: PPO splits by agents.
     splits_agents: ClassVar[bool] = False
+    # Q values are in units of reward.
+    value_norm: ClassVar[bool] = False
 
     num_envs: int = 512
     num_steps: int = 128

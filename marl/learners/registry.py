@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from marl.learners import ippo, pqn_vdn
-from marl.learners.ppo_config import PPOConfig
+from marl.learners import hypermarl, ippo, ippo_unshared, mappo, pqn_vdn
+from marl.learners.ppo_config import PPOConfig, TeamPPOConfig
 from marl.learners.pqn_config import PQNConfig
+from marl.networks.centralised import CentralisedConfig
 from marl.networks.factory import NetworkConfig
+from marl.networks.hypernetwork import HyperConfig
 from marl.networks.q_network import QNetworkConfig
 
 
@@ -20,6 +22,9 @@ class Entry(NamedTuple):
 
 LEARNERS = {
     "ippo": Entry(ippo.make, PPOConfig),
+    "ippo_unshared": Entry(ippo_unshared.make, ippo_unshared.UnsharedConfig),
+    "mappo": Entry(mappo.make, mappo.MAPPOConfig, CentralisedConfig),
+    "hypermarl": Entry(hypermarl.make, TeamPPOConfig, HyperConfig),
     "pqn_vdn": Entry(pqn_vdn.make, PQNConfig, QNetworkConfig),
 }
 

@@ -11,18 +11,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.custom_batching import custom_vmap, sequential_vmap
 
 from marl.types import Sparse
 
 # Rows added per loop turn on CPU: fewer turns, and partial sums stay in registers (measured).
 _ROWS_A_TURN = 8
-# Observations expanded at a time elsewhere, so that memory stays bounded.
+# Observations expanded at a time elsewhere, and the numbers they may come to (512 MiB), so that
+# memory stays bounded.
 _ROWS_EXPANDED = 8192
+_NUMBERS_EXPANDED = 2**27
 
 
 @jax.custom_vjp
 def sum_rows(kernel: jax.Array, indices: jax.Array, values: jax.Array) -> jax.Array:
-    """Sums of rows of the kernel.
+    """Sums of rows of the kernel. Under `jax.vmap` it runs for one kernel after another.
 
     Args:
         kernel: (V, D).
@@ -32,29 +35,48 @@ def sum_rows(kernel: jax.Array, indices: jax.Array, values: jax.Array) -> jax.Ar
     Returns:
         (N, D), sum over k of values[n, k] * kernel[indices[n, k]].
     """
+    return _sum_rows(kernel, indices, values)
+
+
+def _forward(kernel, indices, values):
+    return _sum_rows(kernel, indices, values), (kernel, indices, values)
+
+
+def _backward(residuals, gradient):
+    kernel, indices, values = residuals
+    return _scatter_rows(jnp.zeros_like(kernel), gradient, indices, values), None, None
+
+
+sum_rows.defvjp(_forward, _backward)
+
+
+@custom_vmap
+def _sum_rows(kernel, indices, values):
     return lax.platform_dependent(
         kernel, indices, values, cpu=_sum_rows_by_turns, default=_sum_rows_by_product
     )
 
 
-def _forward(kernel, indices, values):
-    return sum_rows(kernel, indices, values), (kernel, indices, values)
-
-
-def _backward(residuals, gradient):
-    kernel, indices, values = residuals
-    kernel_gradient = lax.platform_dependent(
-        jnp.zeros_like(kernel),
-        gradient,
-        indices,
-        values,
-        cpu=_scatter_by_turns,
-        default=_scatter_by_product,
+@_sum_rows.def_vmap
+def _sum_rows_of_many(size, is_many, kernel, indices, values):
+    """One kernel for all: its observations are put in one line. Many: one after another, since a
+    gather from stacked kernels leaves the fast path on CPU."""
+    indices, values = (
+        x if many else jnp.broadcast_to(x, (size, *x.shape))
+        for x, many in zip((indices, values), is_many[1:], strict=True)
     )
-    return kernel_gradient, None, None
+    if is_many[0]:
+        return lax.map(lambda one: _sum_rows(*one), (kernel, indices, values)), True
+    count = indices.shape[-1]
+    sums = _sum_rows(kernel, indices.reshape(-1, count), values.reshape(-1, count))
+    return sums.reshape(indices.shape[:-1] + kernel.shape[-1:]), True
 
 
-sum_rows.defvjp(_forward, _backward)
+@sequential_vmap  # as a batch, both branches of the CPU's condition would run, and copy the kernels
+def _scatter_rows(zeros, gradient, indices, values):
+    return lax.platform_dependent(
+        zeros, gradient, indices, values, cpu=_scatter_by_turns, default=_scatter_by_product
+    )
 
 
 def _sum_rows_by_turns(kernel, indices, values):
@@ -103,10 +125,10 @@ def _expand(indices, values, size):
     return zeros.at[row, indices].add(values, mode="promise_in_bounds")
 
 
-def _blocks(array):
-    """(N, ...) to (blocks, rows, ...), filled up with zeros."""
+def _blocks(array, size):
+    """(N, ...) to (blocks, rows, ...), filled up with zeros; a row will be expanded to `size`."""
     count = array.shape[0]
-    rows = min(count, _ROWS_EXPANDED)
+    rows = min(count, _ROWS_EXPANDED, max(1, _NUMBERS_EXPANDED // size))
     blocks = -(-count // rows)
     padding = ((0, blocks * rows - count),) + ((0, 0),) * (array.ndim - 1)
     return jnp.pad(array, padding).reshape((blocks, rows) + array.shape[1:])
@@ -118,7 +140,8 @@ def _sum_rows_by_product(kernel, indices, values):
     def block(rows):
         return _expand(*rows, kernel.shape[0]) @ kernel
 
-    sums = lax.map(block, (_blocks(indices), _blocks(values)))
+    size = kernel.shape[0]
+    sums = lax.map(block, (_blocks(indices, size), _blocks(values, size)))
     return sums.reshape(-1, kernel.shape[1])[: indices.shape[0]]
 
 
@@ -127,7 +150,7 @@ def _scatter_by_product(zeros, gradient, indices, values):
         gradient_rows, index, value = rows
         return total + _expand(index, value, zeros.shape[0]).T @ gradient_rows, None
 
-    rows = (_blocks(gradient), _blocks(indices), _blocks(values))
+    rows = tuple(_blocks(array, zeros.shape[0]) for array in (gradient, indices, values))
     return lax.scan(block, zeros, rows)[0]
 
 

@@ -1,6 +1,8 @@
-"""From a configuration to a network. The only place that knows layer classes by name."""
+"""From a configuration to a policy: the network that all agents share, and how policies act."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,7 @@ import jax.numpy as jnp
 from marl.networks.actor_critic import RecurrentActorCritic
 from marl.networks.layers import ACTIVATIONS
 from marl.ops import masked_categorical
-from marl.types import Policy, Sparse, Task
+from marl.types import Policy, PyTree, Sparse, Task
 
 # Units of a layer at most: eight times the published ones. The orthogonal start of twice as many
 # takes a quarter of an hour.
@@ -76,20 +78,32 @@ def make_policy(config: NetworkConfig, task: Task) -> Policy:
     def init_carry(batch_shape):
         return jnp.zeros(tuple(batch_shape) + (config.hidden_size,), jnp.float32)
 
-    def init_params(key):
-        if jax.config.jax_enable_x64:
-            raise ValueError(
-                "jax_enable_x64=True: networks compute in single precision and are made without "
-                "it; unset JAX_ENABLE_X64"
-            )
-        # What goes in matters by its shape alone; parameters do not depend on batch sizes.
-        row, weight = jnp.zeros((1, 1, 1), jnp.int32), jnp.zeros((1, 1, 1))
-        features = Sparse(row, weight, jnp.zeros((1, 1, len(task.dense_columns))))
-        return network.init(key, init_carry((1,)), features, jnp.zeros((1, 1), bool))["params"]
-
     def unroll(params, carry, observation, reset):
         features = task.features(observation)
         return network.apply({"params": params}, carry, features, reset)
+
+    init_params = functools.partial(first_params, network, init_carry, task, (1,))
+    recipe = dataclasses.asdict(config)
+    return Policy(init_params, init_carry, acting(unroll), unroll, recipe)
+
+
+def first_params(network, init_carry, task: Task, batch_shape: tuple[int, ...], key) -> PyTree:
+    """Parameters before training. What goes in matters by its shape alone, and the parameters do
+    not depend on batch sizes."""
+    if jax.config.jax_enable_x64:
+        raise ValueError(
+            "jax_enable_x64=True: networks compute in single precision and are made without "
+            "it; unset JAX_ENABLE_X64"
+        )
+    shape = (1,) + batch_shape
+    row, weight = jnp.zeros(shape + (1,), jnp.int32), jnp.zeros(shape + (1,))
+    features = Sparse(row, weight, jnp.zeros(shape + (len(task.dense_columns),)))
+    start = init_carry(batch_shape)
+    return network.init(key, start, features, jnp.zeros(shape, bool))["params"]
+
+
+def acting(unroll: Callable) -> Callable:
+    """`Policy.act` of a policy with that `Policy.unroll`."""
 
     def act(params, carry, observation, reset, key, greedy=False):
         legal = observation.legal
@@ -103,7 +117,7 @@ def make_policy(config: NetworkConfig, task: Task) -> Policy:
             actions = masked_categorical.sample(key, logits, legal)
         return carry, actions, masked_categorical.log_prob(logits, legal, actions), value[0]
 
-    return Policy(init_params, init_carry, act, unroll, recipe=dataclasses.asdict(config))
+    return act
 
 
 def with_agents(reset: jax.Array, legal: jax.Array) -> jax.Array:

@@ -1,13 +1,14 @@
 """The recurrent Q-network of the published PQN-VDN, and how it acts."""
 
 import dataclasses
+import functools
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
 from marl.networks.embedding import Embedding
-from marl.networks.factory import with_agents
+from marl.networks.factory import first_params, with_agents
 from marl.networks.recurrent import LSTM
 from marl.ops import epsilon_greedy, masked_categorical
 from marl.ops.q_lambda import greedy_value
@@ -118,12 +119,6 @@ def make_q_policy(
         zeros = jnp.zeros(tuple(batch_shape) + (config.hidden_size,), jnp.float32)
         return zeros, zeros
 
-    def init_params(key):
-        # What goes in matters by its shape alone.
-        row, weight = jnp.zeros((1, 1, 1), jnp.int32), jnp.zeros((1, 1, 1))
-        features = Sparse(row, weight, jnp.zeros((1, 1, len(task.dense_columns))))
-        return network.init(key, init_carry((1,)), features, jnp.zeros((1, 1), bool))["params"]
-
     def unroll(params, carry, observation, reset):
         features = with_agent_id(task.features(observation), task.feature_size)
         if blank_first:
@@ -144,6 +139,7 @@ def make_q_policy(
         log_prob = epsilon_greedy.log_prob(q_values, legal, actions, epsilon)
         return carry, actions, log_prob, value[0]
 
+    init_params = functools.partial(first_params, network, init_carry, task, (1,))
     recipe = {"kind": KIND, **dataclasses.asdict(config), "epsilon": epsilon}
     return Policy(init_params, init_carry, act, unroll, recipe)
 

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Mapping
 
-from marl.networks import q_network
+from marl.networks import centralised, hypernetwork, q_network, unshared
+from marl.networks.centralised import CentralisedConfig, make_centralised_policy
 from marl.networks.factory import NetworkConfig, make_policy
+from marl.networks.hypernetwork import HyperConfig, make_hyper_policy
 from marl.networks.q_network import QNetworkConfig, make_q_policy
+from marl.networks.unshared import make_unshared_policy
 from marl.types import Policy, Task
 
 
-def _actor_critic(task: Task, **sizes) -> Policy:
-    return make_policy(NetworkConfig(**sizes), task)
+def _of_sizes(config: type, make: Callable[..., Policy]) -> Callable[..., Policy]:
+    return lambda task, **sizes: make(config(**sizes), task)
 
 
 def _recurrent_q(task: Task, *, epsilon: float, **sizes) -> Policy:
@@ -18,7 +21,10 @@ def _recurrent_q(task: Task, *, epsilon: float, **sizes) -> Policy:
 
 # By the recipe's "kind"; a recipe without one is of the actor-critic.
 MAKERS: dict[str, Callable[..., Policy]] = {
-    "actor_critic": _actor_critic,
+    "actor_critic": _of_sizes(NetworkConfig, make_policy),
+    unshared.KIND: _of_sizes(NetworkConfig, make_unshared_policy),
+    centralised.KIND: _of_sizes(CentralisedConfig, make_centralised_policy),
+    hypernetwork.KIND: _of_sizes(HyperConfig, make_hyper_policy),
     q_network.KIND: _recurrent_q,
 }
 

@@ -3,6 +3,7 @@
 import chex
 import jax
 import jax.numpy as jnp
+import optax
 
 
 def clipped_policy_loss(
@@ -16,13 +17,21 @@ def clipped_policy_loss(
 
 
 def clipped_value_loss(
-    value: jax.Array, old_value: jax.Array, target: jax.Array, clip_eps: float | jax.Array
+    value: jax.Array,
+    old_value: jax.Array,
+    target: jax.Array,
+    clip_eps: float | jax.Array,
+    huber_delta: float | None = None,
 ) -> jax.Array:
-    """Half the larger of two squared errors: of the value, and of the value held within
-    `clip_eps` of what it was (in units of reward). Any shape."""
+    """The larger of two losses: of the value, and of the value held within `clip_eps` of what it
+    was (in the value's units). Any shape. The loss is half the squared error, which goes on
+    linearly beyond an error of `huber_delta`, if there is one."""
     chex.assert_equal_shape([value, old_value, target])
     held = old_value + jnp.clip(value - old_value, -clip_eps, clip_eps)
-    return 0.5 * jnp.maximum(jnp.square(value - target), jnp.square(held - target))
+    if huber_delta is None:
+        return 0.5 * jnp.maximum(jnp.square(value - target), jnp.square(held - target))
+    free, bound = (optax.losses.huber_loss(v, target, huber_delta) for v in (value, held))
+    return jnp.maximum(free, bound)
 
 
 def approx_kl(log_ratio: jax.Array) -> jax.Array:

@@ -1,4 +1,4 @@
-"""The learner solves environments whose best play and values are known."""
+"""On-policy learners solve environments whose best play and values are known."""
 
 import jax
 import jax.numpy as jnp
@@ -6,17 +6,16 @@ import numpy as np
 import pytest
 
 from marl import probes
-from marl.learners import ippo
-from marl.learners.ppo_config import PPOConfig
-from marl.networks.factory import NetworkConfig
+from marl.learners.registry import LEARNERS
 
-NETWORK = NetworkConfig(16, 32, 16, 16, "tanh")
+NAMES = ("ippo", "ippo_unshared", "mappo", "hypermarl")
+SIZES = (16, 32, 16, 16, "tanh")
 UPDATES = 60
 GAMMA = 0.9
 
 
-@pytest.fixture(scope="module")
-def train():
+@pytest.fixture(scope="module", params=NAMES)
+def train(request):
     """Trains on a probe of that name, once.
 
     Returns:
@@ -26,18 +25,19 @@ def train():
 
     def trained(name):
         if name not in done:
-            done[name] = _train(probes.PROBES[name](16))
+            done[name] = _train(request.param, probes.PROBES[name](16))
         return done[name]
 
     return trained
 
 
-def _train(env):
-    config = PPOConfig(
+def _train(learner, env):
+    entry = LEARNERS[learner]
+    config = entry.options(
         num_envs=16, num_steps=16, num_minibatches=2, update_epochs=4, total_updates=UPDATES,
         lr=5e-3, gamma=GAMMA, gae_lambda=0.9,
     )  # fmt: skip
-    learner = ippo.make(env, NETWORK, config)
+    learner = entry.make(env, entry.network(*SIZES), config)
     state = learner.init(jax.random.key(0))
     for _ in range(UPDATES):
         state, metrics = learner.train_step(state)

@@ -1,4 +1,4 @@
-"""The real learner in the real loop, on a probe: resumed equals uninterrupted, annealing on."""
+"""Real learners in the real loop, on a probe: resumed equals uninterrupted, annealing on."""
 
 import jax
 import numpy as np
@@ -15,8 +15,17 @@ from marl.training.command import BundleExporter
 from marl.training.loop import train
 
 
+NAMES = ("ippo", "ippo_unshared", "mappo", "hypermarl")
+
+
+def options_for(name, **options):
+    """The learner's options, and its network's, beside those that all have."""
+    own = {"ippo_unshared": {"clip_jointly": False}}.get(name, {})
+    return {"name": name, "anneal_lr": True, **own, **options}
+
+
 def make(config):
-    learner = registry.get("ippo")(
+    learner = registry.get(config.learner.name)(
         DelayedReward(config.num_envs), config.network, config.learner.options
     )
 

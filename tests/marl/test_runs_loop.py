@@ -36,7 +36,8 @@ OPTIONS = {
         "name": "ippo", "lr": 1e-3, "anneal_lr": False, "gamma": 0.99, "gae_lambda": 0.8,
         "clip_eps": 0.2, "ent_coef": 0.01, "vf_coef": 0.5, "max_grad_norm": 1.0,
         "adam_eps": 1e-5, "num_minibatches": 1, "update_epochs": 1, "mask_dead_agents": True,
-        "bootstrap_truncated": True,
+        "bootstrap_truncated": True, "advantage_norm": "minibatch", "value_norm": False,
+        "huber_delta": None, "max_kl": None,
     },
     "network": {
         "embedding_size": 4, "hidden_size": 4, "actor_size": 4, "critic_size": 4,

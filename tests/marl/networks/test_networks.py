@@ -6,10 +6,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from marl.networks import embedding, recurrent
+from marl.networks import embedding, recipes, recurrent
 from marl.networks.actor_critic import RecurrentActorCritic
+from marl.networks.centralised import (
+    PUBLISHED_CENTRALISED,
+    CentralisedConfig,
+    make_centralised_policy,
+)
 from marl.networks.factory import PUBLISHED, NetworkConfig, make_policy
+from marl.networks.hypernetwork import PUBLISHED_HYPER, HyperConfig, make_hyper_policy
 from marl.networks.recurrent import GRU
+from marl.networks.unshared import make_unshared_policy
 from marl.tasks import task_for_static
 from marl.types import Sparse
 
@@ -71,6 +78,31 @@ def test_formulation_for_accelerators_is_the_same_function(sparse_and_dense, mon
     )
 
 
+@pytest.mark.parametrize("axes", [(0, 0, 0), (None, 0, 0), (0, None, None)])
+def test_embeddings_side_by_side_are_those_one_by_one(sparse_and_dense, axes):
+    """As for teams whose agents have kernels of their own, or worlds that are looked at apart."""
+    sparse, _ = sparse_and_dense
+    kernels = jax.random.normal(jax.random.key(0), (2, FEATURES, 8))
+    many = (kernels, sparse.rows.swapaxes(0, 1), sparse.weights.swapaxes(0, 1))
+    args = tuple(x[1] if axis is None else x for x, axis in zip(many, axes, strict=True))
+    probe = jax.random.normal(jax.random.key(1), (5, 8))
+
+    def value(*one):
+        return jnp.sum(jnp.sin(embedding.sum_rows(*one)) * probe)
+
+    one = tuple(x[1] for x in many)
+    both = jax.vmap(embedding.sum_rows, axes)(*args)
+    np.testing.assert_allclose(both[1], embedding.sum_rows(*one), atol=1e-5)
+    wanted = jax.grad(value)(*one)
+    each = jax.vmap(jax.grad(value), axes)(*args)
+    np.testing.assert_allclose(each[1], wanted, atol=1e-5)
+    total = jax.grad(lambda kernel: jnp.sum(jax.vmap(value, axes)(kernel, *args[1:])))(args[0])
+    if axes[0] is None:
+        np.testing.assert_allclose(total, each.sum(0), atol=1e-4)
+    else:
+        np.testing.assert_allclose(total, each, atol=1e-5)
+
+
 def test_gru_is_flax_gru_with_resets():
     size, width, steps = 6, 4, 5
     inputs = jax.random.normal(jax.random.key(0), (steps, 3, width))
@@ -122,12 +154,25 @@ def test_gru_gradients_are_those_of_differentiating_its_steps():
     assert (ours[2][0] == 0).all() and (ours[2][1] != 0).all()
 
 
-def test_published_network_has_the_published_size():
+PUBLISHED_SIZES = {
+    make_policy: (PUBLISHED, 2_589_885),
+    make_unshared_policy: (PUBLISHED, 3 * 2_589_885),
+    make_centralised_policy: (PUBLISHED_CENTRALISED, 2_524_092 + 4_984_705),
+    make_hyper_policy: (PUBLISHED_HYPER, 25_614_013),
+}
+
+
+@pytest.mark.parametrize("make", PUBLISHED_SIZES)
+def test_published_networks_have_the_published_sizes(make):
+    config, size = PUBLISHED_SIZES[make]
     task = task_for_static({"num_agents": 3, "num_comm_channels": 4})
     assert (task.feature_size, task.num_actions) == (9730, 60)
-    params = jax.eval_shape(make_policy(PUBLISHED, task).init_params, jax.random.key(0))
-    assert sum(leaf.size for leaf in jax.tree.leaves(params)) == 2_589_885
-    assert PUBLISHED.embedding_gain == 2**0.5
+    policy = make(config, task)
+    params = jax.eval_shape(policy.init_params, jax.random.key(0))
+    assert sum(leaf.size for leaf in jax.tree.leaves(params)) == size
+    assert config.embedding_gain == 2**0.5
+    again = jax.eval_shape(recipes.follow(policy.recipe, task).init_params, jax.random.key(0))
+    assert again == params
 
 
 def test_initial_scales():
@@ -162,3 +207,16 @@ def test_double_precision_is_refused_by_name():
     policy = make_policy(PUBLISHED, task_for_static({"num_agents": 3, "num_comm_channels": 4}))
     with jax.enable_x64(True), pytest.raises(ValueError, match="unset JAX_ENABLE_X64"):
         policy.init_params(jax.random.key(0))
+
+
+BAD_KINDS = [
+    (CentralisedConfig, {"critic_input": "everything"}),
+    (HyperConfig, {"identity_size": 0}),
+    (HyperConfig, {"generator_size": 2**20}),
+]
+
+
+@pytest.mark.parametrize("kind, bad", BAD_KINDS)
+def test_impossible_networks_of_other_kinds_are_refused_by_name(kind, bad):
+    with pytest.raises(ValueError, match=f"network.{next(iter(bad))}"):
+        kind(**bad)

@@ -54,3 +54,15 @@ def test_explained_variance():
     assert explained_variance(target + 5, target) == 1
     np.testing.assert_allclose(explained_variance(jnp.zeros(3), target), 0, atol=1e-6)
     assert explained_variance(target, jnp.ones(3)) == 0
+
+
+def test_value_loss_beyond_the_huber_delta_is_linear():
+    value, old = jnp.array([1.1, 2.0, 9.0]), jnp.array([1.0, 1.0, 9.0])
+    target = jnp.array([2.0, 3.0, 0.0])
+    got = losses.clipped_value_loss(value, old, target, 0.2, huber_delta=1.5)
+    # an error of 0.9; held at 1.2 an error of 1.8: 1.5 (1.8 - 0.75); an error of 9: 1.5 (9 - 0.75)
+    np.testing.assert_allclose(got, [0.405, 1.575, 12.375], rtol=1e-5)
+    wide = losses.clipped_value_loss(value, old, target, 0.2, huber_delta=100.0)
+    np.testing.assert_allclose(wide, losses.clipped_value_loss(value, old, target, 0.2), rtol=1e-6)
+    slope = jax.grad(lambda v: losses.clipped_value_loss(v, old, target, 0.2, 1.5).sum())(value)
+    np.testing.assert_allclose(slope[2], 1.5)

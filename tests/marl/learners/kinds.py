@@ -1,0 +1,11 @@
+"""The on-policy learners by name, made small."""
+
+from marl.learners.registry import LEARNERS
+
+NAMES = ("ippo", "ippo_unshared", "mappo", "hypermarl")
+
+
+def make_small(name, env, sizes=(5, 6, 4, 3, "tanh"), network=None, **options):
+    """A learner with a network of those sizes; `network` are options of its own."""
+    entry = LEARNERS[name]
+    return entry.make(env, entry.network(*sizes, **(network or {})), entry.options(**options))
