@@ -10,9 +10,11 @@ from hydra import compose, initialize_config_dir
 
 from marl.config import ConfigError, make_train_config
 from marl.evaluation.command import DEFAULT_WORLD
-from marl.learners.ppo_config import PPOConfig
+from marl.learners.ippo_unshared import UnsharedConfig
+from marl.learners.mappo import MAPPOConfig
+from marl.learners.ppo_config import PPOConfig, TeamPPOConfig
 from marl.learners.pqn_config import PQNConfig
-from marl.networks import factory, q_network
+from marl.networks import centralised, factory, hypernetwork, q_network
 from marl.play_config import make_evaluate_config, make_render_config
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -35,7 +37,11 @@ GROUPS = ("env", "learner", "network", "logger", "run", "evaluation", "experimen
 
 
 # Files that only some learners take.
-NEEDS = {f"network={name}": "learner=pqn_vdn" for name in ("q_small", "q_published")}
+NEEDS = {
+    f"network={name}_{size}": f"learner={learner}"
+    for name, learner in (("q", "pqn_vdn"), ("mappo", "mappo"), ("hypermarl", "hypermarl"))
+    for size in ("small", "published")
+}
 
 
 @pytest.mark.parametrize("override", [o for g in GROUPS for o in options_of(g)])
@@ -48,7 +54,13 @@ def test_learners_choose_their_kind_of_network():
     assert train_config("learner=pqn_vdn").network == q_network.CPU_Q
     published = train_config("learner=pqn_vdn", "network=q_published")
     assert published.network == q_network.PUBLISHED_Q
-    for wrong in (("learner=pqn_vdn", "network=small"), ("network=q_small",)):
+    for wrong in (
+        ("learner=pqn_vdn", "network=small"),
+        ("learner=mappo", "network=published"),
+        ("learner=hypermarl", "network=mappo_small"),
+        ("network=q_small",),
+        ("learner=ippo_unshared", "network=hypermarl_small"),
+    ):
         with pytest.raises(ConfigError, match="takes another kind of network: leave network"):
             train_config(*wrong)
     with pytest.raises(ConfigError, match="at least 1$"):
@@ -79,6 +91,8 @@ def test_defaults_in_code_are_those_of_the_files():
     assert train_config("network=small").network == factory.CPU
     published = train_config("experiment=published_ippo").learner.options
     assert published == PPOConfig(mask_dead_agents=False, bootstrap_truncated=False)
+    assert train_config("learner=mappo").network == centralised.CPU_CENTRALISED
+    assert train_config("learner=hypermarl").network == hypernetwork.CPU_HYPER
     assert train_config("experiment=published_pqn_vdn").learner.options == PQNConfig(
         mask_dead_agents=False, bootstrap_truncated=False, learn_last_step=False,
         blank_first_observation=True,
@@ -125,6 +139,28 @@ def test_published_preset_is_the_published_one():
     assert config.num_updates == options.total_updates == 15_258
 
 
+AS_PUBLISHED = dict(mask_dead_agents=False, bootstrap_truncated=False)
+PUBLISHED = {
+    "ippo_unshared": (UnsharedConfig(clip_jointly=True, **AS_PUBLISHED), factory.PUBLISHED, 1024),
+    "mappo": (MAPPOConfig(**AS_PUBLISHED), centralised.PUBLISHED_CENTRALISED, 512),
+    "hypermarl": (TeamPPOConfig(lr=1e-4, **AS_PUBLISHED), hypernetwork.PUBLISHED_HYPER, 1024),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_other_published_presets_are_the_published_ones(name):
+    options, network, num_envs = PUBLISHED[name]
+    config = train_config(f"experiment=published_{name}", "env.difficulty=medium")
+    assert config.learner.name == name and config.learner.options == options
+    assert config.network == network
+    assert (config.num_envs, config.num_steps, config.total_steps) == (num_envs, 64, 10**9)
+    assert options.total_updates == 10**9 // (num_envs * 64) and not config.fit_minibatches
+    assert config.env.num_comm_channels == 4 and config.env.rules_version == "0.1.0"
+    # unlike IPPO, at the difficulty's own efficiency
+    assert config.env.params().non_specialist_efficiency == np.float32(0.4)
+    assert not config.env.shared_reward
+
+
 def test_published_pqn_vdn_is_the_published_one():
     config = train_config("experiment=published_pqn_vdn", "env.difficulty=medium")
     options = config.learner.options
@@ -151,9 +187,10 @@ def test_exploration_by_share_needs_the_run_s_length():
 
 
 def test_teams_stay_together_in_minibatches():
-    config, remarks = make_train_config(composed("learner=pqn_vdn", "num_envs=6"))
-    assert config.learner.options.num_minibatches == 6
-    assert remarks == ["learner.num_minibatches=8 does not divide num_envs = 6; using 6"]
+    for name in ("pqn_vdn", "ippo_unshared", "mappo", "hypermarl"):
+        config, remarks = make_train_config(composed(f"learner={name}", "num_envs=6"))
+        assert config.learner.options.num_minibatches == 6
+        assert remarks == ["learner.num_minibatches=8 does not divide num_envs = 6; using 6"]
     with pytest.raises(ConfigError, match="num_minibatches=16 does not divide num_envs = 40"):
         train_config("experiment=published_pqn_vdn", "num_envs=40")
 
@@ -200,6 +237,11 @@ REFUSED = {
     "learner.lr=nan": ["learner.lr=nan"],
     "learner.gamma=1.5": ["learner.gamma=1.5", "between 0 and 1"],
     "learner.num_minibatches=0": ["learner.num_minibatches=0"],
+    "learner.advantage_norm=agent": ["learner.advantage_norm='agent'", "minibatch, batch"],
+    "learner.huber_delta=0": ["learner.huber_delta=0.0", "above 0"],
+    "learner.max_kl=-1": ["learner.max_kl=-1.0", "above 0"],
+    "learner.value_norm=1": ["learner.value_norm=1", "true or false"],
+    "+learner.clip_jointly=true": ["unknown option learner.clip_jointly=True"],
     "learner.anneal_lr=true": ["learner.anneal_lr", "total_steps"],
     "network.hidden_size=0": ["network.hidden_size=0"],
     "network.activation=gelu": ["network.activation='gelu'", "tanh, relu"],

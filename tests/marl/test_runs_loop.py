@@ -57,7 +57,9 @@ OPTIONS = {
 }  # fmt: skip
 
 
-def config_for(updates=6, *, stop_after=None, checkpoint_every=50, evaluate_every=0, **learner):
+def config_for(
+    updates=6, *, stop_after=None, checkpoint_every=50, evaluate_every=0, network=None, **learner
+):
     options = json.loads(json.dumps(OPTIONS))
     options["total_steps"] = 10 * updates
     options["run"] |= {
@@ -66,6 +68,7 @@ def config_for(updates=6, *, stop_after=None, checkpoint_every=50, evaluate_ever
     }
     options["evaluation"]["every_updates"] = evaluate_every
     options["learner"] |= learner
+    options["network"] |= network or {}
     return make_train_config(options)[0]
 
 
