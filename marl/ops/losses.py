@@ -30,7 +30,7 @@ def clipped_value_loss(
     held = old_value + jnp.clip(value - old_value, -clip_eps, clip_eps)
     if huber_delta is None:
         return 0.5 * jnp.maximum(jnp.square(value - target), jnp.square(held - target))
-    free, bound = (optax.losses.huber_loss(v, target, huber_delta) for v in (value, held))
+    free, bound = (optax.losses.huber_loss(v, target, delta=huber_delta) for v in (value, held))
     return jnp.maximum(free, bound)
 
 
