@@ -118,13 +118,12 @@ def update(
     after = jax.tree.map(functools.partial(jnp.where, finite), after, before)
     transition = batch.transition
     value = value_norm.denormalise(state.value_norm, transition.value)
+    value = value.reshape(sequences.target.shape)
     metrics = _means(config, steps) | {
         "ppo/steps_taken": taken,
         "ppo/lr": lr,
         "value/mean": jnp.mean(value),
-        "value/explained_variance": explained_variance(
-            value.reshape(sequences.target.shape), sequences.target
-        ),
+        "value/explained_variance": explained_variance(value, sequences.target),
         "reward/mean": jnp.mean(transition.reward),
         "active_fraction": jnp.mean(transition.active.astype(jnp.float32)),
         "finite": finite,
