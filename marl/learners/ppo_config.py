@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from marl.options import whole_in_range
+
 # Whole numbers, which start at 1, and the largest that is counted or makes sense.
 _COUNTED = 2**31 - 1
 _MOST = {
@@ -54,10 +56,7 @@ class PPOConfig:
 
     def __post_init__(self):
         for name, most in _MOST.items():
-            value = getattr(self, name)
-            is_whole = isinstance(value, int) and not isinstance(value, bool)
-            if not (is_whole and 1 <= value <= most):
-                raise ValueError(f"{name}={value!r} must be a whole number between 1 and {most}")
+            whole_in_range(name, getattr(self, name), 1, most)
         for name in ("gamma", "gae_lambda"):
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
