@@ -116,7 +116,7 @@ class Environment:
         Returns:
             The observation, leaves with leading axis A, and the state.
         """
-        words = self._words(key)
+        words = _words(key, many=False)
         check_params(params, self.static)
         return _reset(self.static, words, params)
 
@@ -134,7 +134,7 @@ class Environment:
         Returns:
             Observation, state, reward (A,) float32, terminated () bool, truncated () bool, info.
         """
-        words = self._words(key)
+        words = _words(key, many=False)
         actions = self.checked_actions(actions, (self.num_agents,))
         check_params(params, self.static)
         return _step(self.static, words, state, actions, params)
@@ -149,7 +149,7 @@ class Environment:
             params: numbers of the game, the same for all worlds, or with leading axis E.
             params_axis: 0 for the latter.
         """
-        words = self._words_of_many(keys)
+        words = _words(keys, many=True)
         check_params(params, self.static)
         return _reset_batch(self.static, params_axis, words, params)
 
@@ -162,7 +162,7 @@ class Environment:
         params_axis: int | None = None,
     ) -> tuple[Observation, State, jax.Array, jax.Array, jax.Array, dict]:
         """`step` of E worlds: actions (E, A); every result has leading axis E."""
-        words = self._words_of_many(keys)
+        words = _words(keys, many=True)
         actions = self.checked_actions(actions, (len(words), self.num_agents))
         check_params(params, self.static)
         return _step_batch(self.static, params_axis, words, states, actions, params)
@@ -175,24 +175,6 @@ class Environment:
     def score(self, state: State) -> dict[str, jax.Array]:
         """The published metrics of one world, as if its episode ended now."""
         return _score(self.static, state)
-
-    def _words(self, key: jax.Array) -> jax.Array:
-        words = rng.words(key)
-        if words.ndim != 1:
-            raise ValueError(
-                f"key has shape {key.shape}, and one key is needed; for many worlds use "
-                "reset_batch and step_batch"
-            )
-        return words
-
-    def _words_of_many(self, keys: jax.Array) -> jax.Array:
-        words = rng.words(keys)
-        if words.ndim != 2:
-            raise ValueError(
-                f"keys have shape {keys.shape}, and one for each world is needed: jax keys of "
-                "shape (E,), or raw uint32 words of shape (E, 2)"
-            )
-        return words
 
     def checked_actions(self, actions: jax.typing.ArrayLike, shape: tuple[int, ...]) -> jax.Array:
         """The actions as an array.
@@ -224,6 +206,23 @@ class Environment:
                 f"actions {sorted(set(bad.tolist()))} do not exist; they run from 0 to "
                 f"{self.num_actions - 1}"
             )
+
+
+# many worlds -> what is wrong with a key, and the remedy
+_WRONG_KEY = {
+    False: "key has shape {}, and one key is needed; for many worlds use reset_batch and "
+    "step_batch",
+    True: "keys have shape {}, and one for each world is needed: jax keys of shape (E,), or raw "
+    "uint32 words of shape (E, 2)",
+}
+
+
+def _words(key: jax.Array, many: bool) -> jax.Array:
+    """(2,) words of a key, or (E, 2) of many. Raises ValueError for another shape."""
+    words = rng.words(key)
+    if words.ndim != 1 + many:
+        raise ValueError(_WRONG_KEY[many].format(key.shape))
+    return words
 
 
 # --- The same as functions of arrays ------------------------------------------------------------

@@ -19,6 +19,7 @@ from alem_env.observe.compact import Observation
 from alem_env.score import team_score
 
 _FIRST_RESET_CHUNK = 32  # bounds the memory of generating all worlds at the start
+_ENVS_FOR_A_RESET, _MOST_RESET_TOGETHER = 128, 8
 _ALPHA_STREAM = 0xA19A
 
 
@@ -43,19 +44,23 @@ class VectorEnv:
         num_envs: E, at least 1.
         alpha_range: (low, high); each world draws the difficulty of every episode from it, in place
             of what `params` say. None: `params` as they are.
-        reset_chunk: worlds generated together.
+        reset_chunk: worlds generated together. None: one for every 128 worlds, at most 8, about as
+            many as end in a step: more are generated for nothing, fewer take more turns.
     """
 
     env: Environment
     num_envs: int
     alpha_range: tuple[float, float] | None = None
-    reset_chunk: int = 4
+    reset_chunk: int | None = None
 
     def __post_init__(self):
         if not isinstance(self.env, Environment):
             raise ValueError(f"env={self.env!r} is no environment; make one with alem_env.make()")
-        for name in ("num_envs", "reset_chunk"):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), 1))
+        object.__setattr__(self, "num_envs", whole_number("num_envs", self.num_envs, 1))
+        chunk = self.reset_chunk
+        if chunk is None:
+            chunk = min(_MOST_RESET_TOGETHER, max(1, self.num_envs // _ENVS_FOR_A_RESET))
+        object.__setattr__(self, "reset_chunk", whole_number("reset_chunk", chunk, 1))
         if self.alpha_range is not None:
             object.__setattr__(self, "alpha_range", _as_range(self.alpha_range))
 

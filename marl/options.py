@@ -121,6 +121,13 @@ def in_range(name: str, value: float | None, low: float, high: float) -> None:
         raise ConfigError(f"{name}={value} must lie between {low} and {high}")
 
 
+def whole_in_range(name: str, value: object, low: int, high: int) -> None:
+    """Raises ConfigError unless the value is an int from low to high; True is none."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not (is_whole and low <= value <= high):
+        raise ConfigError(f"{name}={value!r} must be a whole number between {low} and {high}")
+
+
 def one_of(name: str, value: object, choices: tuple) -> None:
     """Raises ConfigError unless the value is among the choices."""
     if value not in choices:

@@ -1,6 +1,6 @@
 """What the plain commands share: numbers and files as options, and how Ctrl-C ends them.
 
-Standard library only, since the reference's interpreter imports it too.
+Imports the standard library only, since the reference's interpreter imports it too.
 """
 
 import argparse
@@ -107,6 +107,17 @@ def whole_number(low: int, example: int) -> Callable[[str], int]:
         return value
 
     return read
+
+
+def difficulty_level(text: str) -> str:
+    """The type of an argparse option that names a difficulty. Only our interpreter has it."""
+    from alem_env.core.params import difficulty  # late: --help needs no jax
+
+    try:
+        difficulty(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def file_to_write(text: str) -> Path:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import io
-import os
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from command_line import run as run_command
 from omegaconf import DictConfig
 
 from marl.host.exits import BAD_OPTION, FILES_FAILED, Jobs, guarded
+from marl.host.files import write_atomic
 
 FRAME_MS = 120
 
@@ -103,12 +103,7 @@ def save(out: Path, content: bytes) -> None:
     if not out.parent.exists():
         note(f"making the folder {out.parent}")
         out.parent.mkdir(parents=True)
-    partial = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, out)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_atomic(out, content)
 
 
 def players_of(config):

@@ -10,14 +10,18 @@ from marl.host.exits import Jobs
 from marl.host.folder import flatten
 from marl.option_help import comments, corrections, describe
 
-KNOWN = comments(Path(__file__).parents[1] / "conf", "train")
 jobs = Jobs()
+
+
+def known() -> dict[str, str]:
+    """Dotted option -> what it means; read when --help or a wrong name asks for it."""
+    return comments(Path(__file__).parents[1] / "conf", "train")
 
 
 def options(*, _root_: DictConfig) -> str:
     """All options with their values and meanings; --help asks for it, as ${options:}."""
     values = {name: value for name, value in _root_.items_ex(resolve=False) if name != "hydra"}
-    return describe(flatten(OmegaConf.to_container(OmegaConf.create(values))), KNOWN)
+    return describe(flatten(OmegaConf.to_container(OmegaConf.create(values))), known())
 
 
 OmegaConf.register_new_resolver("options", options)
@@ -32,4 +36,4 @@ def main(values: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    jobs.exit_after(main, advice=lambda: corrections(sys.argv[1:], list(KNOWN)))
+    jobs.exit_after(main, advice=lambda: corrections(sys.argv[1:], list(known())))

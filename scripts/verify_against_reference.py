@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from command_line import note, run, whole_number
+from command_line import difficulty_level, note, run, whole_number
 from reference import KINDS
 
 RECORDER = Path(__file__).with_name("record_reference.py")
@@ -50,7 +50,8 @@ def parse_args() -> argparse.Namespace:
         "--kinds", nargs="+", choices=KINDS, default=["fuzz", "play"], help="default: fuzz play"
     )
     parser.add_argument(
-        "--difficulty", nargs="+", default=["none", "easy", "medium", "hard"],
+        "--difficulty", type=difficulty_level, nargs="+",
+        default=["none", "easy", "medium", "hard"],
         metavar="LEVEL", help="none, easy, medium, hard or an alpha; default: all four",
     )  # fmt: skip
     parser.add_argument("--players", type=int, choices=range(1, 9), default=3, help="default 3")
@@ -99,14 +100,6 @@ def main() -> int:
     # after --help and bad options
     from reference_python import ReferenceFailed, version_of
 
-    from alem_env.core.params import difficulty as parameters_of
-
-    for level in args.difficulty:
-        try:
-            parameters_of(level)
-        except ValueError as error:
-            print(f"error: --difficulty {level}: {error}", file=sys.stderr)
-            return 2
     try:
         version = version_of(args.reference)
         with tempfile.TemporaryDirectory() as temporary:

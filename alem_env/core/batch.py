@@ -19,13 +19,20 @@ def any_world(predicate: jax.Array) -> jax.Array:
     return lax.psum(predicate.astype(jnp.int32), WORLDS) > 0
 
 
-def when_any(predicate: jax.Array, rule: Callable, *operands):
-    """`rule(*operands)` if any world wants it, else the first operand unchanged.
+def when_any(predicate: jax.Array, rule: Callable, value, *operands):
+    """`rule(value, *operands)` if any world wants it, else `value` unchanged.
 
     The rule runs for *all* worlds of the batch then, so it must leave worlds alone whose own
-    predicate is false. Its result must have the structure, shapes and dtypes of the first operand.
+    predicate is false. Its result must have the structure, shapes and dtypes of `value`.
+
+    A loop of at most one turn: XLA copies what passes through a branch that changes nothing, also
+    where it is megabytes of stored floors, and leaves in place what passes by a loop.
     """
-    return lax.cond(any_world(predicate), rule, lambda first, *_: first, *operands)
+
+    def turn(carry):
+        return jnp.bool_(False), rule(carry[1], *operands)
+
+    return lax.while_loop(lambda carry: carry[0], turn, (any_world(predicate), value))[1]
 
 
 def over_worlds(rule: Callable, in_axes=0) -> Callable:

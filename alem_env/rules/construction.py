@@ -74,7 +74,7 @@ def construct(state: State, actions: jax.Array, params, static: StaticParams) ->
     if not static.construction_enabled:
         return state
     builds = in_bounds(facing(state.players)) & (_wanted(actions) != Building.NONE)
-    hot = state.replace(stored=None, ladders=None)  # keeps what is not touched out of the branch
+    hot = state.replace(stored=None, ladders=None)  # keeps what is not touched out of the loop
     hot = when_any(builds.any(), _construct, hot, actions)
     return hot.replace(stored=state.stored, ladders=state.ladders)
 

@@ -105,7 +105,8 @@ def _swap(
 ) -> tuple[storage.Planes, jax.Array, jax.Array]:
     """Planes and words of the team's floor, and the stored rows, after it moved.
 
-    Few arrays pass through the branch, for each of them costs something even when nobody moves.
+    Few arrays pass through the loop of `when_any`, for each of them costs something even when
+    nobody moves.
 
     Args:
         current: the same before.

@@ -5,12 +5,12 @@ import os
 from pathlib import Path
 
 
-def write_atomic(path: Path, text: str) -> None:
-    """Writes a file so that a reader, or a crash, meets the old text or the new, whole."""
+def write_atomic(path: Path, content: str | bytes) -> None:
+    """Writes a file so that a reader, or a crash, meets the old content or the new, whole."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with open(temporary, "w") as file:
-            file.write(text)
+        with open(temporary, "wb" if isinstance(content, bytes) else "w") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -3,14 +3,16 @@
 import dataclasses
 from typing import ClassVar
 
+from marl.options import whole_in_range
+
 # Whole numbers, which start at 1, and the largest that is counted or makes sense.
-_COUNTED = 2**31 - 1
-_MOST = {
-    "num_envs": _COUNTED,
-    "num_steps": _COUNTED,
-    "num_minibatches": _COUNTED,
+COUNTED = 2**31 - 1
+WHOLE_NUMBERS = {
+    "num_envs": COUNTED,
+    "num_steps": COUNTED,
+    "num_minibatches": COUNTED,
     "update_epochs": 1000,
-    "total_updates": _COUNTED,
+    "total_updates": COUNTED,
 }
 
 ADVANTAGE_NORMS = ("minibatch", "batch")
@@ -75,11 +77,8 @@ class PPOConfig:
     max_kl: float | None = None
 
     def __post_init__(self):
-        for name, most in _MOST.items():
-            value = getattr(self, name)
-            is_whole = isinstance(value, int) and not isinstance(value, bool)
-            if not (is_whole and 1 <= value <= most):
-                raise ValueError(f"{name}={value!r} must be a whole number between 1 and {most}")
+        for name, most in WHOLE_NUMBERS.items():
+            whole_in_range(name, getattr(self, name), 1, most)
         for name in ("gamma", "gae_lambda"):
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:

@@ -3,6 +3,9 @@
 import dataclasses
 from typing import ClassVar
 
+from marl.learners.ppo_config import COUNTED, WHOLE_NUMBERS
+from marl.options import whole_in_range
+
 # Share of the run over which exploration falls where no number of steps is given, as published.
 EXPLORING_SHARE = 0.1
 
@@ -58,19 +61,10 @@ class PQNConfig:
     blank_first_observation: bool = False
 
     def __post_init__(self):
-        for name in (
-            "num_envs",
-            "num_steps",
-            "num_minibatches",
-            "update_epochs",
-            "total_updates",
-            "epsilon_decay_steps",
-        ):
-            value = getattr(self, name)
-            if name == "epsilon_decay_steps" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a whole number of at least 1")
+        for name, most in WHOLE_NUMBERS.items():
+            whole_in_range(name, getattr(self, name), 1, most)
+        if self.epsilon_decay_steps is not None:
+            whole_in_range("epsilon_decay_steps", self.epsilon_decay_steps, 1, COUNTED)
         for name in ("gamma", "q_lambda", "epsilon_start", "epsilon_final"):
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:

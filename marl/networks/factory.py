@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from marl.networks.actor_critic import RecurrentActorCritic
 from marl.networks.layers import ACTIVATIONS
 from marl.ops import masked_categorical
+from marl.options import whole_in_range
 from marl.types import Policy, PyTree, Sparse, Task
 
 # Units of a layer at most: eight times the published ones. The orthogonal start of twice as many
@@ -40,12 +41,7 @@ class NetworkConfig:
 
     def __post_init__(self):
         for field in ("embedding_size", "hidden_size", "actor_size", "critic_size"):
-            size = getattr(self, field)
-            is_whole = isinstance(size, int) and not isinstance(size, bool)
-            if not (is_whole and 1 <= size <= MAX_SIZE):
-                raise ValueError(
-                    f"network.{field}={size!r} must be a whole number between 1 and {MAX_SIZE}"
-                )
+            whole_in_range(f"network.{field}", getattr(self, field), 1, MAX_SIZE)
         if not self.embedding_gain > 0.0:
             raise ValueError(f"network.embedding_gain={self.embedding_gain!r} must be above 0")
         if self.activation not in ACTIVATIONS:
