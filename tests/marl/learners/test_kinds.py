@@ -13,9 +13,11 @@ from marl.learners import on_policy
 from marl.ops import masked_categorical
 
 # Episodes of 4 steps in rollouts of 8: an episode ends in the middle and at the end.
+# The step size is large enough that the KL of four gradient steps shows.
 OPTIONS = dict(
-    num_envs=4, num_steps=8, num_minibatches=2, update_epochs=2, total_updates=10, adam_eps=1e-3
-)
+    num_envs=4, num_steps=8, num_minibatches=2, update_epochs=2, total_updates=10, adam_eps=1e-3,
+    lr=0.01,
+)  # fmt: skip
 
 
 def stirred(params):
