@@ -37,6 +37,7 @@ UNLIMITED = 2**31 - 1
 
 # Smallest and largest values of the numbers that decide how big a run is.
 SIZES = {
+    "num_seeds": (1, 1000),
     "num_envs": (1, 2**20),
     "num_steps": (1, 2**16),
     "total_steps": (1, 10**11),  # a hundred times the published runs
@@ -191,14 +192,9 @@ class TrainConfig:
     evaluation: EvaluationConfig
 
     def __post_init__(self):
-        in_range("seed", self.seed, 0, 2**31 - 1)
         for name, bounds in SIZES.items():
             in_range(name, getattr(self, name), *bounds)
-        if self.num_seeds != 1:
-            raise ConfigError(
-                f"num_seeds={self.num_seeds} is not supported yet, only 1; "
-                "start one run a seed, for example with: -m seed=0,1,2"
-            )
+        in_range("seed", self.seed, 0, 2**31 - self.num_seeds)
         if self.total_steps is None:
             if (needs := self.learner.options.needs_length) is not None:
                 what, instead = needs
@@ -245,11 +241,15 @@ class TrainConfig:
 
     @property
     def default_folder(self) -> str:
-        """runs/<name>_<learner>_<difficulty>_seed<seed>_<digest of what decides the learning>."""
+        """runs/<name>_<learner>_<difficulty>_seed<seed>_<digest of what decides the learning>; of
+        several seeds the first and the last."""
         free = self.free_options
         values = {k: v for k, v in flatten(self.as_dict()).items() if not is_free(k, free)}
         digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:6]
-        parts = (self.name, self.learner.name, self.env.label, f"seed{self.seed}", digest)
+        seeds = f"seed{self.seed}"
+        if self.num_seeds > 1:
+            seeds = f"seeds{self.seed}-{self.seed + self.num_seeds - 1}"
+        parts = (self.name, self.learner.name, self.env.label, seeds, digest)
         return "runs/" + "_".join(parts)
 
 

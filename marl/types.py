@@ -128,6 +128,11 @@ class TrainState:
     value_norm: PyTree = None  # `marl.ops.value_norm.ValueNorm`, or None: values are not scaled
 
 
+def is_stacked(state: TrainState) -> bool:
+    """Whether a state is of several seeds, stacked along a first axis (S, ...)."""
+    return state.update.ndim == 1
+
+
 class Policy(NamedTuple):
     """How a team acts. Parameters are an argument, so that they can come from anywhere.
 
@@ -154,7 +159,8 @@ class Policy(NamedTuple):
 
 class Learner(Protocol):
     """One way to learn. All functions are pure; `train_step` is jitted and donates its state, and
-    so does what `compile` returns: `train_step`, compiled for states like the one given."""
+    so does what `compile` returns: `train_step`, compiled for states like the one given, which may
+    be of several seeds (`is_stacked`; their metrics are stacked as well)."""
 
     policy: Policy
 

@@ -18,7 +18,7 @@ from marl.ops import value_norm
 from marl.ops.clipping import CLIPS
 from marl.ops.gae import gae
 from marl.ops.statistics import explained_variance, global_norm, masked_mean, standardise
-from marl.types import Batch, Metrics, Policy, PyTree, Task, TrainState
+from marl.types import Batch, Metrics, Policy, PyTree, Task, TrainState, is_stacked
 
 _MEASURED = "measured"  # among a step's metrics: its minibatch was looked at
 
@@ -240,10 +240,10 @@ def _minibatch_step(policy, config, lr, sequences, carry, improving, chosen):
 @dataclasses.dataclass(frozen=True)
 class OnPolicyLearner:
     """The functions above, bound to a task. `train_step` donates its state: do not use it again.
-    `compile(state)` is `train_step`, compiled already.
+    `compile(state)` is `train_step`, compiled already; for states of several seeds, stacked along a
+    first axis, as well.
 
-    Under `jax.vmap` over seeds, or to hand other environment parameters to each call, bind the
-    functions of this module yourself.
+    To hand other environment parameters to each call, bind the functions of this module yourself.
     """
 
     task: Task
@@ -285,8 +285,12 @@ def make_learner(
     update_on = jax.jit(bound_update, donate_argnums=0)
 
     def compile_step(state):
-        collecting = collect_on.lower(state, env_params)
-        learning = update_on.lower(*collecting.out_info).compile()
+        collect, update = collect_on, update_on
+        if is_stacked(state):
+            collect = compiled(jax.vmap(bound_collect, (0, None)), donate_argnums=0)
+            update = jax.jit(jax.vmap(bound_update), donate_argnums=0)
+        collecting = collect.lower(state, env_params)
+        learning = update.lower(*collecting.out_info).compile()
         collecting = collecting.compile()
         return lambda state: learning(*collecting(state, env_params))
 

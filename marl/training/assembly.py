@@ -5,6 +5,7 @@ import enum
 from pathlib import Path
 from typing import Protocol
 
+from marl.config import TrainConfig
 from marl.evaluation.protocol import Evaluator
 from marl.types import Learner, PyTree
 
@@ -20,8 +21,8 @@ class End(enum.Enum):
 class Exporter(Protocol):
     """Writes policy bundles."""
 
-    def save(self, folder: Path, params: PyTree, facts: dict) -> None:
-        """Writes a bundle with `facts` of the run, in place of one that is there."""
+    def save(self, folder: Path, params: PyTree, config: TrainConfig, facts: dict) -> None:
+        """Writes a bundle with options and `facts` of the run, in place of one that is there."""
         ...
 
     def update_of(self, folder: Path) -> int | None:
@@ -48,17 +49,19 @@ class Assembly:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a call of `train` came to.
+    """What a call of `train` came to, for one seed.
 
     Attributes:
         end: why it returned.
-        folder: the run's folder.
+        config: the options, with this seed alone.
+        folder: the seed's folder.
         params: the newest parameters.
         facts: update, env_steps, seconds and the best development score so far.
         exit_code: for the process.
     """
 
     end: End
+    config: TrainConfig
     folder: Path
     params: PyTree
     facts: dict

@@ -14,7 +14,7 @@ import logging
 import math
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -112,13 +112,17 @@ class Checkpoints:
         return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
     def restore_newest(
-        self, template: object, read_extra: Callable[[dict], T]
+        self,
+        template: object,
+        read_extra: Callable[[dict], T],
+        among: Collection[int] | None = None,
     ) -> tuple[int, object, T] | None:
         """The newest whole checkpoint, or None if the folder has none at all.
 
         Args:
             template: a state of the run, or its shapes; gives structure, dtypes and key types.
             read_extra: what to make of the host values; a ValueError means that they are damaged.
+            among: the updates to choose from; None: all that are there.
 
         Returns:
             (update, state, what `read_extra` made).
@@ -127,7 +131,7 @@ class Checkpoints:
             CheckpointError: all are damaged, or one was made by another program: the message
                 names the leaf or version that differs.
         """
-        updates = self.updates()
+        updates = self.updates() if among is None else sorted(among)
         for update in reversed(updates):
             folder = self._folder / str(update)
             try:

@@ -25,9 +25,10 @@ from marl.host.folder import RunFolderError, locked, prepare
 from marl.host.progress import make_display
 from marl.host.stopping import StopRequest
 from marl.training.assembly import Assembly, End, Outcome
+from marl.training.books import BEST_POLICY_FOLDER, POLICY_FOLDER, NonFiniteError
 from marl.training.checkpoint import CheckpointError
 from marl.training.loggers import LoggerError
-from marl.training.loop import BEST_POLICY_FOLDER, POLICY_FOLDER, NonFiniteError, train
+from marl.training.loop import train
 
 EVALUATION_FILE = "evaluation.json"
 TABLE_FILE = "evaluation.txt"
@@ -87,7 +88,6 @@ def assemble(config: TrainConfig) -> Assembly:
         "learner": config.learner.name,
         "env": worlds.describe(config.env, env),
         "network": learner.policy.recipe,
-        "config": config.as_dict(),
     }
 
     judged = config.env.for_evaluation().params()
@@ -105,8 +105,12 @@ class BundleExporter:
 
     card: dict
 
-    def save(self, folder: Path, params: object, facts: dict) -> None:
-        details = {"training": facts, "parameters": describe_parameters(params)}
+    def save(self, folder: Path, params: object, config: TrainConfig, facts: dict) -> None:
+        details = {
+            "config": config.as_dict(),
+            "training": facts,
+            "parameters": describe_parameters(params),
+        }
         save_policy(folder, params, self.card | details)
 
     def update_of(self, folder: Path) -> int | None:
@@ -125,29 +129,35 @@ def _card_update(folder: Path) -> int | None:
 def _run(config: TrainConfig, folder: Path, stop: StopRequest) -> int:
     print(f"run folder: {_short(folder)}", flush=True)
     assembly = assemble(config)
-    outcome = train(config, assembly, folder, stop)
-    if outcome.end is not End.FINISHED:
+    outcomes = train(config, assembly, folder, stop)
+    first = outcomes[0]
+    if first.end is not End.FINISHED:
         print(
-            f"stopped at update {outcome.facts['update']} and saved; "
+            f"stopped at update {first.facts['update']} and saved; "
             "the same command goes on from there",
             flush=True,
         )
-        return outcome.exit_code
-    code = _evaluate(config, assembly, outcome, stop)
-    _say_what_is_there(folder)
-    return code
+        return first.exit_code
+    for outcome in outcomes:
+        if len(outcomes) > 1:
+            print(f"seed {outcome.config.seed}:", flush=True)
+        code = _evaluate(assembly, outcome, stop)
+        if code:
+            return code
+        _say_what_is_there(outcome.folder)
+    return 0
 
 
-def _evaluate(config: TrainConfig, assembly: Assembly, outcome: Outcome, stop: StopRequest) -> int:
+def _evaluate(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> int:
     """The final evaluation, once a run: newest parameters, best ones, and random play."""
     from marl.evaluation.report import format_report
 
-    options, folder = config.evaluation, outcome.folder
+    options, folder = outcome.config.evaluation, outcome.folder
     if options.worlds == 0:
         return 0
     asked = {name: outcome.facts[name] for name in ("run_id", "update")}
     asked |= {"worlds": options.worlds, "max_steps": options.max_steps}
-    report = _earlier_report(folder, asked) or _play(config, assembly, outcome, stop)
+    report = _earlier_report(folder, asked) or _play(assembly, outcome, stop)
     if report is None:
         print("evaluation stopped; the same command makes it again", flush=True)
         return stop.exit_code
@@ -159,16 +169,15 @@ def _evaluate(config: TrainConfig, assembly: Assembly, outcome: Outcome, stop: S
     return 0
 
 
-def _play(
-    config: TrainConfig, assembly: Assembly, outcome: Outcome, stop: StopRequest
-) -> dict | None:
+def _play(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> dict | None:
     """The report of the final evaluation, or None if it was stopped."""
     from marl.evaluation import worlds
     from marl.evaluation.command import play_all
     from marl.evaluation.protocol import FIRST_SEED, RANDOM, Interrupted
     from marl.evaluation.report import make_report
 
-    options, folder = config.evaluation, outcome.folder
+    config, folder = outcome.config, outcome.folder
+    options = config.evaluation
     players = {"greedy": ("greedy", outcome.params), "sampled": ("sampled", outcome.params)}
     best = _best_params(folder, outcome)
     if best is not None:

@@ -61,10 +61,13 @@ class Status:
     def text(self) -> str:
         """For example "8,192 steps, 900/s, 2:10 left | return 1.30"."""
         window, size = self._window, self._config.steps_per_update
-        text = f"{self._counters.update * size:,} steps"
+        seeds = self._config.num_seeds
+        text = f"{self._counters.update * size:,} steps" + (
+            f" x {seeds} seeds" if seeds > 1 else ""
+        )
         if self._update_seconds:
             left = duration(self._seconds_left())
-            text += f", {size / self._update_seconds:,.0f}/s, {left} left"
+            text += f", {seeds * size / self._update_seconds:,.0f}/s, {left} left"
         value = window.mean("team_return")
         if value is not None:
             text += f" | return {value:.2f}"

@@ -24,7 +24,7 @@ def work() -> int:
     config = changed(config_for(updates, checkpoint_every=1), logger={"console": "lines"})
     with locked(folder), StopRequest() as stop:
         print("ready", flush=True)
-        outcome = train(config, assembly(ToyLearner(size=20_000)), folder, stop)
+        [outcome] = train(config, assembly(ToyLearner(size=20_000)), folder, stop)
     print(outcome.end.value, outcome.facts["update"], flush=True)
     return outcome.exit_code
 

@@ -221,7 +221,7 @@ REFUSED = {
     "total_steps=100": ["total_steps=100", "2048", "raise total_steps"],
     "total_steps=-1": ["total_steps=-1"],
     "seed=-1": ["seed=-1"],
-    "num_seeds=3": ["num_seeds=3", "-m seed=0,1,2"],
+    "num_seeds=0": ["num_seeds=0", "between 1 and"],
     "env.difficulty=harder": ["env.difficulty='harder'", "easy, medium, hard"],
     "env.difficulty=null": ["env.difficulty=None", "a text or a number"],
     "env.difficulty=1.5": ["env.difficulty=1.5", "[0, 1]"],

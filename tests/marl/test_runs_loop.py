@@ -21,9 +21,10 @@ from marl.evaluation.protocol import Evaluator
 from marl.host.folder import RunFolderError, locked, prepare, require_space
 from marl.host.stopping import StopRequest
 from marl.training.assembly import Assembly, End
+from marl.training.books import NonFiniteError
 from marl.training.checkpoint import CheckpointError, Checkpoints
 from marl.training.loggers import read_records
-from marl.training.loop import NonFiniteError, train
+from marl.training.loop import train
 
 OPTIONS = {
     "name": "toy", "seed": 3, "num_seeds": 1, "num_envs": 2, "num_steps": 5,
@@ -82,7 +83,7 @@ def changed(config, **groups):
 class ToyExporter:
     """Weights as numpy has them, and the facts."""
 
-    def save(self, folder: Path, params, facts):
+    def save(self, folder: Path, params, config, facts):
         folder.mkdir(exist_ok=True)
         np.save(folder / "kernel.npy", np.asarray(params["layer"]["kernel"]))
         (folder / "facts.json").write_text(json.dumps(facts))
@@ -97,7 +98,7 @@ def assembly(learner=None, evaluator=None):
 
 
 def run(folder, config, parts=None, stop=None):
-    return train(config, parts or assembly(), prepare(folder), stop or StopRequest())
+    return train(config, parts or assembly(), prepare(folder), stop or StopRequest())[0]
 
 
 def newest_state(folder, size=3):

@@ -50,7 +50,7 @@ def make(config):
 def end_of(folder, config):
     template = jax.eval_shape(make(config).learner.init, jax.random.key(0))
     checkpoints = Checkpoints(folder / "checkpoints", keep=2, versions={})
-    update, state, _ = checkpoints.restore_newest(template)
+    update, state, _ = checkpoints.restore_newest(template, dict)
     checkpoints.close()
     return update, jax.tree.leaves(state.replace(key=jax.random.key_data(state.key)))
 

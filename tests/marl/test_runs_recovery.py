@@ -25,11 +25,11 @@ from toys import ToyLearner, ToyWorld, toy_policy
 from marl.evaluation.protocol import Evaluator, Interrupted
 from marl.host import files, folder
 from marl.host.stopping import StopRequest
-from marl.training import loop
+from marl.training import books
 from marl.training.assembly import End
+from marl.training.books import NonFiniteError
 from marl.training.checkpoint import Checkpoints
 from marl.training.loggers import JsonLines, read_records
-from marl.training.loop import NonFiniteError
 
 
 def policy_of(path):
@@ -40,10 +40,10 @@ def policy_of(path):
 class Killed(ToyExporter):
     """The process dies when the policy of update 6 should be written."""
 
-    def save(self, path, params, facts):
+    def save(self, path, params, config, facts):
         if facts["update"] == 6:
             raise KeyboardInterrupt
-        super().save(path, params, facts)
+        super().save(path, params, config, facts)
 
 
 def test_killed_between_checkpoint_and_policy(tmp_path):
@@ -221,7 +221,7 @@ def test_a_curve_that_cannot_be_drawn_ends_nothing(tmp_path, monkeypatch, capsys
     def fail(*_):
         raise RuntimeError("no fonts")
 
-    monkeypatch.setattr(loop, "plot_curve", fail)
+    monkeypatch.setattr(books, "plot_curve", fail)
     assert run(tmp_path, config_for(2)).end is End.FINISHED
     assert "no fonts" in capsys.readouterr().out
 

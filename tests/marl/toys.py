@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from flax import struct
 
-from marl.types import Policy
+from marl.types import Policy, is_stacked
 
 # What a policy's card says before there are weights.
 CARD = {
@@ -47,7 +47,9 @@ class ToyLearner:
         self.train_step = jax.jit(self._train_step, donate_argnums=0)
 
     def compile(self, state):
-        return self.train_step.lower(state).compile()
+        if not is_stacked(state):
+            return self.train_step.lower(state).compile()
+        return jax.jit(jax.vmap(self._train_step), donate_argnums=0).lower(state).compile()
 
     def _init(self, key):
         return ToyState(

@@ -1,0 +1,184 @@
+"""Several seeds in one process: each is a run of its own, and all are resumed together."""
+
+import dataclasses
+import json
+import shutil
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from test_runs_loop import (
+    assembly,
+    assert_equal_states,
+    assert_same_end,
+    config_for,
+    newest_state,
+    run,
+)  # fmt: skip
+from toys import ToyLearner
+
+from marl.host.folder import RunFolderError, prepare
+from marl.host.stopping import StopRequest
+from marl.learners.registry import LEARNERS
+from marl.probes import DelayedReward
+from marl.training.assembly import Assembly
+from marl.training.books import NonFiniteError
+from marl.training.checkpoint import CheckpointError, Checkpoints
+from marl.training.command import BundleExporter
+from marl.training.loggers import read_records
+from marl.training.loop import train
+
+SEEDS = (3, 4, 5)
+
+
+def seeds_config(updates=6, count=3, **options):
+    return dataclasses.replace(config_for(updates, **options), num_seeds=count)
+
+
+def train_all(folder, config, parts=None):
+    return train(config, parts or assembly(), prepare(folder), StopRequest())
+
+
+def test_each_seed_is_a_run_of_its_own(tmp_path):
+    together = tmp_path / "together"
+    outcomes = train_all(together, seeds_config())
+    assert [o.config.seed for o in outcomes] == list(SEEDS)
+    for outcome, seed in zip(outcomes, SEEDS, strict=True):
+        assert outcome.folder == together / f"seed{seed}"
+        alone = tmp_path / f"alone{seed}"
+        run(alone, dataclasses.replace(config_for(6), seed=seed))
+        assert_same_end(outcome.folder, alone)
+        ours, theirs = read_records(outcome.folder), read_records(alone)
+        assert [r["update"] for r in ours] == [1, 2, 3, 4, 5, 6]
+        assert [r["loss/total"] for r in ours] == [r["loss/total"] for r in theirs]
+        assert np.load(outcome.folder / "policy/kernel.npy").shape == (3, 2)
+        facts = json.loads((outcome.folder / "policy/facts.json").read_text())
+        assert facts["update"] == 6
+        assert (outcome.folder / "curve.png").exists()
+    assert (
+        len({newest_state(o.folder)[1].params["layer"]["kernel"].tobytes() for o in outcomes}) == 3
+    )
+
+
+def test_resumed_together_equals_uninterrupted(tmp_path):
+    whole, slices = tmp_path / "whole", tmp_path / "slices"
+    train_all(whole, seeds_config())
+    for stop_after in (1, 3, None):
+        train_all(slices, seeds_config(stop_after=stop_after))
+    for seed in SEEDS:
+        assert_same_end(slices / f"seed{seed}", whole / f"seed{seed}")
+        assert [r["update"] for r in read_records(slices / f"seed{seed}")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_goes_on_from_the_newest_whole_checkpoint_that_all_have(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    train_all(whole, seeds_config())
+    train_all(killed, seeds_config(checkpoint_every=1, stop_after=4))
+    shutil.rmtree(killed / "seed5/checkpoints/4")  # killed while it was saved
+    damaged = next((killed / "seed4/checkpoints/4/arrays").rglob("*/*"))
+    damaged.write_bytes(b"damaged")
+    train_all(killed, seeds_config())
+    for seed in SEEDS:
+        assert_same_end(killed / f"seed{seed}", whole / f"seed{seed}")
+        assert [r["update"] for r in read_records(killed / f"seed{seed}")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_first_save_cut_short_starts_afresh(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    train_all(whole, seeds_config())
+    train_all(killed, seeds_config(stop_after=2))
+    shutil.rmtree(killed / "seed5/checkpoints/2")
+    train_all(killed, seeds_config())
+    for seed in SEEDS:
+        assert_same_end(killed / f"seed{seed}", whole / f"seed{seed}")
+        assert [r["update"] for r in read_records(killed / f"seed{seed}")] == [1, 2, 3, 4, 5, 6]
+
+
+def test_one_seed_goes_on_alone(tmp_path):
+    whole, folder = tmp_path / "whole", tmp_path / "folder"
+    train_all(whole, seeds_config())
+    train_all(folder, seeds_config(stop_after=2))
+    run(folder / "seed4", dataclasses.replace(config_for(6), seed=4))
+    assert_same_end(folder / "seed4", whole / "seed4")
+    # the others cannot follow, and nobody starts over in silence
+    shutil.rmtree(folder / "seed4/checkpoints/2")
+    with pytest.raises(CheckpointError, match="no checkpoint of the same update"):
+        train_all(folder, seeds_config())
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_another_number_of_seeds_is_refused(tmp_path, count):
+    train_all(tmp_path, seeds_config(stop_after=2))
+    with pytest.raises(RunFolderError, match="num_seeds=3"):
+        train_all(tmp_path, seeds_config(count=count))
+
+
+def test_a_folder_of_one_seed_is_refused_to_several(tmp_path):
+    run(tmp_path, config_for(6, stop_after=2))
+    with pytest.raises(RunFolderError, match="num_seeds=1"):
+        train_all(tmp_path, seeds_config())
+
+
+def test_the_seed_that_leaves_the_finite_is_named(tmp_path):
+    class OneBad(ToyLearner):
+        """The seed whose key is of 4 meets a number that is not finite."""
+
+        def compile(self, state):
+            good = super().compile(state)
+            count = 0
+
+            def step(state):
+                nonlocal count
+                count += 1
+                state, metrics = good(state)
+                bad = jnp.array([False, count == 3, False])
+                return state, metrics | {
+                    "loss/total": jnp.where(bad, jnp.nan, metrics["loss/total"])
+                }
+
+            return step
+
+    parts = dataclasses.replace(assembly(), learner=OneBad())
+    with pytest.raises(NonFiniteError, match=r"update 3 is not finite \(loss/total, seed 4\)"):
+        train_all(tmp_path, seeds_config(checkpoint_every=1), parts)
+    assert newest_state(tmp_path / "seed3")[0] == newest_state(tmp_path / "seed5")[0] == 2
+
+
+@pytest.mark.parametrize("name", ["ippo", "mappo"])
+def test_learners_run_several_seeds(name, tmp_path):
+    """Stacked, resumed, and the same as each by itself but for the order of sums."""
+    network = {"critic_input": "agent_id"} if name == "mappo" else {}
+
+    def config_of(stop_after=None):
+        config = config_for(3, stop_after=stop_after, name=name, network=network, anneal_lr=True)
+        return dataclasses.replace(config, num_seeds=2)
+
+    def parts():
+        config = config_of()
+        learner = LEARNERS[name].make(
+            DelayedReward(config.num_envs), config.network, config.learner.options
+        )
+        return Assembly(learner, BundleExporter({}), None, {})
+
+    def end_of(folder):
+        template = jax.eval_shape(parts().learner.init, jax.random.key(0))
+        checkpoints = Checkpoints(folder / "checkpoints", keep=2, versions={})
+        update, state, _ = checkpoints.restore_newest(template, dict)
+        checkpoints.close()
+        assert update == 3
+        return state
+
+    whole, slices = tmp_path / "whole", tmp_path / "slices"
+    train_all(whole, config_of(), parts())
+    for stop_after in (1, None):
+        train_all(slices, config_of(stop_after), parts())
+    for seed in (3, 4):
+        assert_equal_states(end_of(slices / f"seed{seed}"), end_of(whole / f"seed{seed}"))
+    alone = tmp_path / "alone"
+    train_all(alone, dataclasses.replace(config_of(), num_seeds=1, seed=4), parts())
+    jax.tree.map(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5),
+        end_of(whole / "seed4").params,
+        end_of(alone).params,
+    )
