@@ -11,7 +11,8 @@ import math
 import typing
 from collections.abc import Mapping
 
-from alem_env import DIFFICULTY_ALPHA, EnvParams, StaticParams, difficulty
+from alem_env import DIFFICULTY_ALPHA, EnvParams, difficulty
+from alem_env.core.params import RULES_VERSIONS
 from marl.host.folder import flatten, is_free
 from marl.learners.ppo_config import PPOConfig
 from marl.learners.pqn_config import PQNConfig
@@ -67,7 +68,7 @@ class EnvConfig:
         if self.non_specialist_efficiency is not None:
             in_range("env.non_specialist_efficiency", self.non_specialist_efficiency, 0.0, 1.0)
         self.params()  # refuses an unknown difficulty
-        self.static()  # refuses unknown rules
+        one_of("env.rules_version", self.rules_version, RULES_VERSIONS)
         object.__setattr__(self, "difficulty", _canonical(self.difficulty))
 
     @property
@@ -92,17 +93,6 @@ class EnvConfig:
             overrides["non_specialist_efficiency"] = self.non_specialist_efficiency
         try:
             return difficulty(self.difficulty, **overrides)
-        except ValueError as error:
-            raise ConfigError(f"env.{error}") from error
-
-    def static(self) -> StaticParams:
-        """What programs for this world depend on."""
-        try:
-            return StaticParams(
-                num_agents=self.num_agents,
-                num_comm_channels=self.num_comm_channels,
-                rules_version=self.rules_version,
-            )
         except ValueError as error:
             raise ConfigError(f"env.{error}") from error
 

@@ -17,7 +17,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from marl.host.files import rename_durably, write_json
+from marl.host.files import absolute, remove, rename_durably, write_json
 from marl.networks import recipes
 from marl.tasks import task_for_static
 from marl.types import Policy, PyTree
@@ -107,20 +107,37 @@ class ExportedPolicy:
 
 
 def save_policy(folder: Path, params: PyTree, card: dict) -> None:
-    """Writes a bundle; one that is already there is replaced only when the new one is whole."""
+    """Writes a bundle; one that is already there is replaced only when the new one is whole.
+
+    Raises:
+        PolicyError: it cannot be written; the one before is still there.
+    """
     folder = Path(folder).absolute()
     partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        _write_bundle(folder, partial, params, card)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise PolicyError(
+            f"policy={folder} cannot be written ({error}); free some space there, or make it "
+            "writable, then give the same command again"
+        ) from error
+
+
+def _write_bundle(folder: Path, partial: Path, params: PyTree, card: dict) -> None:
+    remove(partial)
     partial.mkdir(parents=True)
     save_file(_flatten(params), partial / WEIGHTS_FILE)
     whole = {"format": FORMAT, **card, "versions": package_versions()}
     write_json(partial / CARD_FILE, whole)
+    # safetensors makes files that only their owner can read
+    shutil.copymode(partial / CARD_FILE, partial / WEIGHTS_FILE)
     replaced = _replaced(folder)
-    if folder.exists():
-        shutil.rmtree(replaced, ignore_errors=True)
+    if folder.exists() or folder.is_symlink():
+        remove(replaced)
         os.rename(folder, replaced)
     rename_durably(partial, folder)
-    shutil.rmtree(replaced, ignore_errors=True)
+    remove(replaced)
 
 
 def update_card(folder: Path, **entries: object) -> None:
@@ -140,7 +157,7 @@ def _replaced(folder: Path) -> Path:
 
 def _whole(folder: Path) -> Path:
     """Where the bundle is: a crash between two renames leaves it under its temporary name."""
-    folder = Path(folder).expanduser().absolute()
+    folder = absolute(folder, "policy")
     return folder if folder.exists() or not _replaced(folder).exists() else _replaced(folder)
 
 
@@ -157,7 +174,7 @@ def read_card(folder: Path) -> dict:
             f"policy={folder} is no policy bundle ({CARD_FILE} is missing); give the folder "
             "`policy` of a run, or random"
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise PolicyError(f"policy={folder}: {CARD_FILE} cannot be read ({error})") from error
     if not isinstance(card, dict):
         raise PolicyError(f"policy={folder}: {CARD_FILE} is damaged; export the policy again")
@@ -195,7 +212,6 @@ def load_policy(folder: str | Path) -> ExportedPolicy:
     Raises:
         PolicyError: files are missing or damaged, or weights, card and network disagree.
     """
-    folder = Path(folder).expanduser()
     card = read_card(folder)
     policy = _policy_of(folder, card)
     weights = _read_weights(folder, card)
@@ -231,7 +247,8 @@ def _read_weights(folder: Path, card: dict) -> dict[str, np.ndarray]:
     """Name -> array, as the card says, finite."""
     try:
         weights = load_file(_whole(folder) / WEIGHTS_FILE)
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, LookupError, TypeError, AttributeError) as error:
+        # the last three of types that numpy does not have
         raise PolicyError(
             f"policy={folder}: {WEIGHTS_FILE} cannot be read ({error}); export it again"
         ) from error
@@ -240,7 +257,7 @@ def _read_weights(folder: Path, card: dict) -> dict[str, np.ndarray]:
         if not np.isfinite(array).all():
             raise PolicyError(
                 f"policy={folder}: parameter {name} holds numbers that are not finite; export it "
-                "again, from a checkpoint of before"
+                "again, from an earlier checkpoint"
             )
     return weights
 

@@ -51,6 +51,22 @@ def describe(options: Mapping[str, object], known: Mapping[str, str]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
+def wrong_choices(arguments: Sequence[str], conf: Path) -> list[str]:
+    """For each argument GROUP=VALUE whose value is no name: what to give. Hydra itself answers
+    null and numbers with a traceback."""
+    lines = []
+    for argument in arguments:
+        group, _, value = argument.lstrip("+").partition("=")
+        is_group = group.isidentifier() and (conf / group).is_dir() and "=" in argument
+        if is_group and not any(c.isalpha() for c in value.replace("null", "")):
+            names = ", ".join(sorted(path.stem for path in (conf / group).glob("*.yaml")))
+            lines.append(
+                f"{group}={value} names no group of options; choose one of {names}, "
+                f"or leave it out with ~{group}"
+            )
+    return lines
+
+
 def corrections(arguments: Sequence[str], known: Sequence[str]) -> list[str]:
     """For each argument NAME=VALUE whose name is not known: what may have been meant."""
     lines = []

@@ -7,7 +7,8 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 
-_WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+_WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
+_LARGEST = 3.4e38  # what 32 bits hold
 
 
 class ConfigError(ValueError):
@@ -65,12 +66,12 @@ def convert(value: object, kind: object, name: str) -> object:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind is int and is_number and math.isfinite(value) and float(value).is_integer():
         return int(value)
-    if kind is float and is_number and math.isfinite(value):
+    if kind is float and is_number and abs(value) <= _LARGEST:
         return float(value)
     if kind in (bool, str) and type(value) is kind:
         return value
     if kind is str and is_number:
-        raise ConfigError(f"{name}={value} must be a text; quote it: {name}='\"{value}\"'")
+        raise ConfigError(f"{name}={value} must be a string; quote it: {name}='\"{value}\"'")
     raise ConfigError(f"{name}={value!r} must be {_WANTED[kind]}")
 
 

@@ -56,7 +56,7 @@ class RenderConfig:
     """Everything `scripts/render.py` knows. Meanings are in conf/render.yaml."""
 
     policy: str
-    difficulty: str | float
+    difficulty: str | float | None
     seed: int
     steps: int
     out: str
@@ -78,9 +78,9 @@ class RenderConfig:
 def make_evaluate_config(values: Mapping) -> EvaluateConfig:
     """Checks the options of an evaluation. Raises ConfigError as `make_train_config`."""
     # A mandatory value that was not given is not `in` Hydra's configuration.
-    if "policy" not in values or values["policy"] in (None, ""):
+    values = plain(values) if "policy" in values else {}
+    if values.get("policy") in (None, ""):
         raise ConfigError("policy=... is needed: the folder `policy` of a run, or random")
-    values = plain(values)
     env = values.pop("env", None)
     if not isinstance(env, Mapping):
         raise ConfigError(f"env={env!r} must be a group of options: {', '.join(_ASKED_OF_WORLDS)}")

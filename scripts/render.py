@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import hydra
-from command_line import Status, check_writable, note, time_left
+from command_line import Status, note, time_left
 from command_line import run as run_command
 from omegaconf import DictConfig
 
 from marl.host.exits import BAD_OPTION, FILES_FAILED, Jobs, guarded
-from marl.host.files import write_atomic
+from marl.host.files import absolute, require_place, write_atomic
 
 FRAME_MS = 120
 
@@ -29,36 +29,26 @@ def run(values: Mapping) -> int:
     # Imported here, so that --help and wrong option names answer at once.
     from marl.config import ConfigError
     from marl.export import PolicyError
+    from marl.host.device import DeviceError, require_device
     from marl.play_config import make_render_config
 
     def work() -> int:
         config = make_render_config(values)
-        out = Path(config.out).expanduser().absolute()
-        check_place(out)
+        out = absolute(config.out, "out")
+        require_place(out, "out")
+        require_device()
         draw(config, out)
         return 0
 
     return guarded(
         work,
-        {ConfigError: BAD_OPTION, PolicyError: BAD_OPTION, OSError: FILES_FAILED},
+        {
+            ConfigError: BAD_OPTION, DeviceError: BAD_OPTION, PolicyError: BAD_OPTION,
+            OSError: FILES_FAILED,
+        },
         memory_advice="the film does not fit into memory; lower steps",
         stopped="stopped; nothing was written",
     )  # fmt: skip
-
-
-def check_place(out: Path) -> None:
-    """Refuses, before any work, a place where the file cannot be made. Leaves nothing there.
-
-    Raises:
-        OSError: out= cannot be written; the message says why.
-    """
-    place = out
-    while not place.parent.exists():
-        place = place.parent
-    try:
-        check_writable(place)
-    except OSError as error:
-        raise OSError(f"out={out}: {error}; choose another file with out=FILE") from error
 
 
 def draw(config, out: Path) -> None:
@@ -120,9 +110,11 @@ def players_of(config):
     if config.policy != RANDOM:
         policy = export.load_policy(config.policy)
         world = policy.card["env"]
-    names = ("num_agents", "num_comm_channels", "rules_version")
+    names = ("difficulty", "num_agents", "num_comm_channels", "rules_version")
     shape = {name: world[name] if policy else getattr(world, name) for name in names}
-    world = dataclasses.replace(DEFAULT_WORLD, difficulty=config.difficulty, **shape)
+    if config.difficulty is not None:
+        shape["difficulty"] = config.difficulty
+    world = dataclasses.replace(DEFAULT_WORLD, **shape)
     in_range("agent", config.agent, 0, world.num_agents - 1)
     compile_cache.enable()
 
@@ -135,10 +127,10 @@ def players_of(config):
 
 
 def play(env, params, act, seed: int, steps: int) -> Iterator:
-    """The states of an episode, the first one included."""
+    """The states of an episode with drawn actions, the first one included."""
     import jax
 
-    key = jax.random.key(seed)
+    key = jax.random.key(seed, impl="threefry2x32")
     observation, state = env.reset(key, params)
     memory = None
     yield state

@@ -8,14 +8,15 @@ from omegaconf import DictConfig, OmegaConf
 
 from marl.host.exits import Jobs
 from marl.host.folder import flatten
-from marl.option_help import comments, corrections, describe
+from marl.option_help import comments, corrections, describe, wrong_choices
 
+CONF = Path(__file__).parents[1] / "conf"
 jobs = Jobs()
 
 
 def known() -> dict[str, str]:
     """Dotted option -> what it means; read when --help or a wrong name asks for it."""
-    return comments(Path(__file__).parents[1] / "conf", "train")
+    return comments(CONF, "train")
 
 
 def options(*, _root_: DictConfig) -> str:
@@ -36,4 +37,8 @@ def main(values: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    jobs.exit_after(main, advice=lambda: corrections(sys.argv[1:], list(known())))
+    jobs.exit_after(
+        main,
+        advice=lambda: corrections(sys.argv[1:], list(known())),
+        faults=wrong_choices(sys.argv[1:], CONF),
+    )

@@ -8,9 +8,9 @@ from marl.config import ConfigError, EnvConfig
 from marl.evaluation import worlds
 from marl.evaluation.protocol import RANDOM, Evaluator, Interrupted, WorldResults
 from marl.evaluation.report import format_report, make_report, protocol_of
+from marl.host.device import DeviceError, require_device
 from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
-from marl.host.files import write_json
-from marl.host.folder import RunFolderError, prepare
+from marl.host.files import absolute, require_place, write_json
 from marl.host.progress import Display, make_display
 from marl.host.stopping import StopRequest
 from marl.play_config import EvaluateConfig, make_evaluate_config
@@ -28,8 +28,8 @@ DEFAULT_WORLD = EnvConfig(
 
 _CODES = {
     ConfigError: BAD_OPTION,
+    DeviceError: BAD_OPTION,
     export.PolicyError: BAD_OPTION,
-    RunFolderError: FILES_FAILED,
     OSError: FILES_FAILED,
 }
 
@@ -39,6 +39,7 @@ def run(values: Mapping) -> int:
 
     def work() -> int:
         config = make_evaluate_config(values)
+        require_device()
         with StopRequest() as stop:
             return _run(config, stop)
 
@@ -95,7 +96,7 @@ def _run(config: EvaluateConfig, stop: StopRequest) -> int:
     seeds = range(config.first_seed, config.first_seed + config.episodes)
     out = _out_file(config, protocol_of(world, seeds, config.max_steps))
     if out is not None:
-        prepare(out.parent)
+        require_place(out, "out")
     policy = exported.policy if exported else None
     evaluator = Evaluator(env, env_config.params(), policy, worlds.outcome_of(env))
     display = make_display("auto", "evaluate")
@@ -117,6 +118,7 @@ def _run(config: EvaluateConfig, stop: StopRequest) -> int:
     )
     print("\n" + format_report(report) + "\n", flush=True)
     if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
         write_json(out, report)
         print(f"results: {out}", flush=True)
     return 0
@@ -168,7 +170,7 @@ def _world_of(config: EvaluateConfig, card: dict) -> EnvConfig:
 def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:
     """Where results go. Other protocols have other names, and so do not replace each other."""
     if config.out is not None:
-        return Path(config.out).expanduser().absolute()
+        return absolute(config.out, "out")
     if config.policy == RANDOM:
         return None
     parts = [
@@ -179,5 +181,9 @@ def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:
     ]
     if config.non_specialist_efficiency is not None:
         parts.append(f"efficiency{config.non_specialist_efficiency:g}")
-    folder = Path(config.policy).expanduser().absolute()
+    missing = [name for name in ("sampled", RANDOM) if not getattr(config, name)]
+    parts += [f"no_{name}" for name in missing]
+    folder = absolute(config.policy, "policy")
+    if folder.name != "policy":
+        parts.insert(0, folder.name)
     return folder.parent / ("_".join(parts) + ".json")

@@ -13,12 +13,12 @@ def require_device() -> None:
 
     try:
         jax.devices()
-    except RuntimeError as error:
+    except (RuntimeError, AssertionError) as error:  # the second where its plugin is missing
         asked = os.environ.get("JAX_PLATFORMS")
+        reason = " ".join(str(error).split()) or "jax lacks the plugin for it"
         raise DeviceError(
-            f"jax finds no device to compute on: JAX_PLATFORMS={asked or '(not set)'} "
-            f"({' '.join(str(error).split())}); give JAX_PLATFORMS=cpu, or install jax for "
-            "the device that you want"
+            f"jax finds no device to compute on: JAX_PLATFORMS={asked or '(not set)'} ({reason}); "
+            "give JAX_PLATFORMS=cpu, or install jax for the device that you want"
         ) from error
     if jax.config.jax_enable_x64:
         raise DeviceError(

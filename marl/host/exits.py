@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from marl.host.output import Lasting
 
@@ -79,10 +79,23 @@ class Jobs:
             sys.exit(self._codes[-1])
 
     def exit_after(
-        self, main: Callable[[], None], advice: Callable[[], list[str]] = lambda: []
+        self,
+        main: Callable[[], None],
+        advice: Callable[[], list[str]] = lambda: [],
+        faults: Sequence[str] = (),
     ) -> None:
         """Calls `main` and exits; options that Hydra itself refuses exit as ours do, after lines
-        of `advice`: Hydra's own is to add what it does not know, which helps nobody."""
+        of `advice`: Hydra's own is to add what it does not know, which helps nobody.
+
+        Args:
+            main: does all jobs.
+            advice: asked for when Hydra refuses an option.
+            faults: known before; any of them ends it at once.
+        """
+        for line in faults:
+            fail(line, BAD_OPTION)
+        if faults:
+            sys.exit(BAD_OPTION)
         try:
             main()
         except SystemExit as leaving:

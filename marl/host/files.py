@@ -2,7 +2,52 @@
 
 import json
 import os
+import shutil
+import tempfile
 from pathlib import Path
+
+
+def absolute(path: str | Path, option: str) -> Path:
+    """The absolute path, with ~ read. Raises OSError, naming the option, if nobody has that ~."""
+    try:
+        return Path(path).expanduser().absolute()
+    except RuntimeError as error:
+        raise OSError(
+            f"{option}={path}: there is no user of that name; give the whole path"
+        ) from error
+
+
+def require_place(path: Path, option: str) -> None:
+    """Refuses, before any work, a place where a file cannot be made. Leaves nothing there.
+
+    Raises:
+        OSError: naming the option, and why.
+    """
+    place = path
+    while not place.parent.exists():
+        place = place.parent
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        if not place.parent.is_dir():
+            raise NotADirectoryError(0, f"{place.parent} is no folder")
+        with tempfile.TemporaryFile(dir=place.parent):
+            pass
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(0, "the file is write-protected")
+    except OSError as error:
+        raise OSError(
+            f"{option}={path} cannot be written ({error.strerror or error}); "
+            f"give another with {option}=FILE"
+        ) from error
+
+
+def remove(path: Path) -> None:
+    """Removes a folder with all it holds, a file, or a link (never what it leads to)."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path)
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from marl.host.files import write_atomic, write_json
+from marl.host.files import absolute, write_atomic, write_json
 from marl.versions import package_versions
 
 LOCK_FILE = "run.lock"
@@ -31,7 +31,7 @@ def prepare(path: Path) -> Path:
     Returns:
         The absolute path (orbax insists on one).
     """
-    path = path.expanduser().absolute()
+    path = absolute(path, "run.dir")
     probe = path / f".probe-{os.getpid()}"
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def claim(path: Path, resolved: dict, free_options: frozenset[str], *, begun: bo
 
 def _read_config(file: Path) -> dict:
     try:
-        found = yaml.safe_load(file.read_text()) or {}
+        found = yaml.safe_load(file.read_text())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise RunFolderError(
             f"{file} cannot be read ({error}); restore it, or choose another run.dir"
@@ -125,7 +125,7 @@ def note_versions(path: Path, update: int) -> list[str]:
     """
     try:
         before = json.loads((path / VERSIONS_FILE).read_text()) if update else []
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         before = []
     is_whole = isinstance(before, list) and all(
         isinstance(entry, dict) and isinstance(entry.get("versions"), dict) for entry in before

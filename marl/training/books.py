@@ -21,13 +21,21 @@ from marl.training.checkpoint import Checkpoints
 from marl.training.counters import Counters
 from marl.training.development import Development
 from marl.training.episodes import add_sums, episode_record
-from marl.training.loggers import EVALUATION, METRICS_FILE, TRAINING, Logger, make_logger
+from marl.training.loggers import (
+    EVALUATION,
+    METRICS_FILE,
+    TRAINING,
+    Logger,
+    make_logger,
+    read_records,
+)  # fmt: skip
 from marl.training.plots import plot_curve
 from marl.types import PyTree
 
 CHECKPOINTS_FOLDER = "checkpoints"
 POLICY_FOLDER = "policy"
 BEST_POLICY_FOLDER = "policy_best"
+EVALUATION_FILE = "evaluation.json"  # of a finished run; marl.training.command writes it
 
 
 class NonFiniteError(RuntimeError):
@@ -105,6 +113,16 @@ class Books:
             is_saved=self.counters.know,
             run_id=self.counters.run_id,
         )
+        self._remark_on_lost_records()
+
+    def _remark_on_lost_records(self) -> None:
+        records = [r for r in read_records(self._folder) if r["kind"] == TRAINING]
+        last = max((record["update"] for record in records), default=0)
+        if self.counters.update - last >= self._config.run.log_every_updates:
+            self._display.say(
+                f"note: {METRICS_FILE} lacks the updates {last + 1} to {self.counters.update}, "
+                "which were trained: the curve will have a gap"
+            )
 
     def close(self) -> None:
         """Ends logging and saving; raises what they met."""

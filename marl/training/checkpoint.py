@@ -145,7 +145,7 @@ class Checkpoints:
         if updates:
             raise CheckpointError(
                 f"every checkpoint in {self._folder} is damaged; the run cannot be resumed. "
-                "Move the folder away, or choose another run.dir, to start afresh"
+                "Move the whole run's folder away, or choose another run.dir, to start afresh"
             )
         return None
 
@@ -278,7 +278,7 @@ def _whole_manifest(folder: Path) -> dict:
                 raise _DamageError(f"{name} differs from what was saved")
     except FileNotFoundError as error:
         raise _DamageError(f"{Path(error.filename).name} is missing") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _DamageError(f"{MANIFEST}, or a file it names, cannot be read ({error})") from error
     return manifest
 

@@ -25,12 +25,16 @@ from marl.host.folder import RunFolderError, locked, prepare
 from marl.host.progress import make_display
 from marl.host.stopping import StopRequest
 from marl.training.assembly import Assembly, End, Outcome
-from marl.training.books import BEST_POLICY_FOLDER, POLICY_FOLDER, NonFiniteError
+from marl.training.books import (
+    BEST_POLICY_FOLDER,
+    EVALUATION_FILE,
+    POLICY_FOLDER,
+    NonFiniteError,
+)  # fmt: skip
 from marl.training.checkpoint import CheckpointError
 from marl.training.loggers import LoggerError
 from marl.training.loop import train
 
-EVALUATION_FILE = "evaluation.json"
 TABLE_FILE = "evaluation.txt"
 
 _CODES = {
@@ -114,7 +118,11 @@ class BundleExporter:
         save_policy(folder, params, self.card | details)
 
     def update_of(self, folder: Path) -> int | None:
-        return _card_update(folder) if folder.is_dir() else None
+        try:
+            load_params(folder)  # weights may be damaged beside a whole card
+        except PolicyError:
+            return None
+        return _card_update(folder)
 
 
 def _card_update(folder: Path) -> int | None:
@@ -208,7 +216,8 @@ def _earlier_report(folder: Path, asked: dict) -> dict | None:
         if report["asked"] != asked:
             return None
         format_report(report), _scores(report)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):  # missing, or damaged
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        # missing, or damaged
         return None
     return report
 
@@ -221,7 +230,11 @@ def _best_params(folder: Path, outcome: Outcome) -> object | None:
         return None
     if _card_update(folder / BEST_POLICY_FOLDER) != best:
         return None
-    params = load_params(folder / BEST_POLICY_FOLDER)
+    try:
+        params = load_params(folder / BEST_POLICY_FOLDER)
+    except PolicyError as error:
+        print(f"note: the best policy so far is left out of the evaluation: {error}", flush=True)
+        return None
     same = jax.tree.map(np.array_equal, params, jax.device_get(outcome.params))
     return None if all(jax.tree.leaves(same)) else params
 

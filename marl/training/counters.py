@@ -1,6 +1,7 @@
 """Numbers of a run that the host keeps, saved with each checkpoint."""
 
 import dataclasses
+import math
 import typing
 
 import numpy as np
@@ -37,10 +38,13 @@ class Counters:
     def from_json(cls, values: dict) -> "Counters":
         """What `as_json` gave. Raises ValueError if names or types are others."""
         kinds = typing.get_type_hints(cls)
-        if "candidates" not in values:  # of before: scores were fractions, nobody counted
-            values = _of_before(values)
         wrong = sorted(set(kinds) ^ set(values)) or [
             name for name, kind in kinds.items() if not isinstance(values[name], kind)
+        ]
+        wrong = wrong or [
+            name
+            for name, value in values.items()
+            if isinstance(value, int | float) and not 0 <= value < math.inf
         ]
         if wrong:
             raise ValueError(f"its counters are not this program's: {', '.join(wrong)}")
@@ -66,12 +70,3 @@ class Counters:
         """What a policy's card and a report say of the run."""
         names = ("run_id", "update", "seconds", "best_score", "best_update", "candidates")
         return {name: getattr(self, name) for name in names}
-
-
-def _of_before(values: dict) -> dict:
-    score = values.get("best_score")
-    has_best = isinstance(score, float)
-    return values | {
-        "candidates": 2 if has_best else 0,
-        "best_score": 100 * score if has_best else score,
-    }

@@ -10,13 +10,12 @@ import json
 import logging
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from marl.config import LoggerConfig
 from marl.host.files import write_atomic
-from marl.training.episodes import SCORES, as_shown
 
 TRAINING, EVALUATION = "training", "evaluation"
 METRICS_FILE = "metrics.jsonl"
@@ -49,12 +48,7 @@ class JsonLines:
     def __init__(self, folder: Path, is_saved: Callable[[dict], bool]):
         self._path = folder / METRICS_FILE
         if self._path.exists():
-            kept = [
-                line + "\n" if record is None else _line(record)
-                for line, record in _lines(self._path)
-                if record is None or is_saved(record)
-            ]
-            write_atomic(self._path, "".join(kept))
+            write_atomic(self._path, "".join(_kept(self._path, is_saved)))
         self._file = open(self._path, "a")
 
     def log(self, record: dict[str, float | str]) -> None:
@@ -187,6 +181,17 @@ def read_records(folder: Path) -> list[dict]:
     return [record for _, record in _lines(path) if record is not None]
 
 
+def _kept(path: Path, is_saved: Callable[[dict], bool]) -> Iterator[str]:
+    """Lines to go on from: damaged ones, and each record that is saved, once."""
+    seen = set()
+    for line, record in _lines(path):
+        if record is None:
+            yield line + "\n"
+        elif is_saved(record) and (mark := (record["kind"], record["update"])) not in seen:
+            seen.add(mark)
+            yield _line(record)
+
+
 def _lines(path: Path) -> list[tuple[str, dict | None]]:
     """(line, record) each, None for a line that is damaged; without a last line cut short."""
     text = path.read_text(errors="replace")
@@ -202,23 +207,13 @@ def _lines(path: Path) -> list[tuple[str, dict | None]]:
 def _parse(line: str) -> dict | None:
     try:
         record = json.loads(line)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return None
-    is_record = isinstance(record, dict) and isinstance(record.get("update"), int)
-    return _with_kind(record) if is_record else None
-
-
-def _with_kind(record: dict) -> dict:
-    """The record; one written before records had a kind held scores as fractions."""
-    if "kind" in record:
-        return record
-    kind = EVALUATION if any(name.startswith("evaluation/") for name in record) else TRAINING
-    fractions = {f"{group}/{score}": score for group in ("evaluation", "episodes")
-                 for score in SCORES}  # fmt: skip
-    return {"kind": kind} | {
-        name: as_shown(fractions[name], value) if name in fractions and value is not None else value
-        for name, value in record.items()
-    }
+    names = {"kind": str, "update": int}
+    is_record = isinstance(record, dict) and all(
+        isinstance(record.get(name), kind) for name, kind in names.items()
+    )
+    return record if is_record else None
 
 
 def _line(record: dict[str, float]) -> str:

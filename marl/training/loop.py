@@ -20,15 +20,17 @@ from marl.host.heartbeat import Heartbeat
 from marl.host.progress import Display, make_display
 from marl.host.stopping import StopRequest
 from marl.training.assembly import Assembly, End, Outcome
-from marl.training.books import CHECKPOINTS_FOLDER, Books, NonFiniteError
+from marl.training.books import CHECKPOINTS_FOLDER, EVALUATION_FILE, Books, NonFiniteError
 from marl.training.checkpoint import CheckpointError, size_of
 from marl.training.counters import Counters
 from marl.training.episodes import add_sums
+from marl.training.loggers import read_records
 from marl.training.seeds import part, stack
 from marl.training.status import Status
 from marl.types import PyTree
 
 SECONDS_BETWEEN_PLOTS = 60.0
+GENERATOR = "threefry2x32"  # the world's, whatever jax's default is
 
 
 def train(
@@ -120,11 +122,26 @@ class _Session:
         begun = any(folder.glob(f"{CHECKPOINTS_FOLDER}/[0-9]*")) or any(
             folder.glob(f"{seed_folder('*')}/{CHECKPOINTS_FOLDER}/[0-9]*")
         )
+        if not begun:
+            self._refuse_to_start_over()
         folders.claim(folder, config.as_dict(), config.free_options, begun=begun)
         if config.num_seeds > 1:
             for alone, own in seed_folders(config, folder):
                 folders.claim(
                     folders.prepare(own), alone.as_dict(), config.free_options, begun=begun
+                )
+
+    def _refuse_to_start_over(self) -> None:
+        """A run that got further than its first checkpoint, and has none, has lost them."""
+        for _, folder in seed_folders(self._config, self._folder):
+            records = read_records(folder)
+            updates = max((record["update"] for record in records), default=0)
+            if updates >= 2 * self._config.run.checkpoint_every_updates or (
+                updates and (folder / EVALUATION_FILE).exists()
+            ):
+                raise folders.RunFolderError(
+                    f"run.dir={folder} holds a run of {updates} updates, and no checkpoint to go "
+                    "on from; choose another run.dir, or move the folder away to start afresh"
                 )
 
     @property
@@ -154,7 +171,9 @@ class _Session:
     def _start_state(self) -> PyTree:
         """A new run's state, or the one to go on from."""
         learner = self._assembly.learner
-        keys = [jax.random.key(alone.seed) for alone, _ in seed_folders(self._config, self._folder)]
+        first = self._config.seed
+        seeds = range(first, first + self._config.num_seeds)
+        keys = [jax.random.key(seed, impl=GENERATOR) for seed in seeds]
         template = jax.eval_shape(learner.init, keys[0])
         self._require_room(template)
         restored = self._restore(template)
@@ -192,7 +211,10 @@ class _Session:
         size = size_of(template)
         rollout = self._config.num_steps * size_of(getattr(template, "observation", ()))
         require_memory(seeds * (size + rollout))
-        folders.require_space(self._folder, seeds * (self._keep + 2) * size)
+        there = sum(len(books.checkpoints.updates()) for books in self._books)
+        folders.require_space(
+            self._folder, (seeds * (self._keep + 2) - min(there, seeds * self._keep)) * size
+        )
 
     def _updates(self) -> End:
         config, status = self._config, self._status

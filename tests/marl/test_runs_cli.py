@@ -53,6 +53,10 @@ def test_help_teaches(tmp_path):
         ("evaluate.py", "episodes=1", ["policy=... is needed", "random"]),
         ("evaluate.py", "policy=nowhere", ["policy=nowhere", "card.json"]),
         ("render.py", "agent=3", ["agent=3", "between 0 and 2"]),
+        ("train.py", "experiment=null", ["experiment=null", "published_ippo", "~experiment"]),
+        ("train.py", "env=1", ["env=1", "choose one of alem"]),
+        ("train.py", "learner.lr=1e300", ["learner.lr=1e+300", "must be a number"]),
+        ("evaluate.py", "policy=${nope}", ["nope"]),
     ],
 )
 def test_bad_options_are_named_and_nothing_is_written(tmp_path, script, option, words):
@@ -63,9 +67,19 @@ def test_bad_options_are_named_and_nothing_is_written(tmp_path, script, option, 
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name, value", [("JAX_PLATFORMS", "nonsense"), ("JAX_ENABLE_X64", "1")])
-def test_what_jax_cannot_start_with_is_named_and_nothing_is_written(tmp_path, name, value):
-    result = call("train.py", cwd=tmp_path, env=os.environ | {name: value})
+@pytest.mark.parametrize(
+    "command, name, value",
+    [
+        (["train.py"], "JAX_PLATFORMS", "nonsense"),
+        (["train.py"], "JAX_PLATFORMS", "cuda"),
+        (["train.py"], "JAX_ENABLE_X64", "1"),
+        (["evaluate.py", "policy=random"], "JAX_PLATFORMS", "cuda"),
+        (["evaluate.py", "policy=random"], "JAX_ENABLE_X64", "1"),
+        (["render.py"], "JAX_PLATFORMS", "cuda"),
+    ],
+)
+def test_what_jax_cannot_start_with_is_named_and_nothing_is_written(tmp_path, command, name, value):
+    result = call(*command, cwd=tmp_path, env=os.environ | {name: value})
     assert result.returncode == 2
     assert f"{name}={value}" in result.stderr and "Traceback" not in result.stderr
     assert not list(tmp_path.iterdir())

@@ -172,11 +172,45 @@ def test_exit_codes(call, capfd, learner, options, code, words):
     assert words in capfd.readouterr().err
 
 
-def test_a_policy_that_cannot_be_read_is_a_file_that_failed(call, tmp_path, capsys):
+def test_a_best_policy_that_cannot_be_read_is_left_out_of_the_evaluation(call, tmp_path, capsys):
     call()
     (tmp_path / "policy_best" / "weights.safetensors").write_bytes(b"")
-    assert call(evaluation_worlds=1) == 4
-    assert "weights.safetensors cannot be read" in capsys.readouterr().err
+    assert call(evaluation_worlds=1) == 0
+    assert "weights.safetensors cannot be read" in capsys.readouterr().out
+    report = json.loads((tmp_path / "evaluation.json").read_text())
+    assert set(report["results"]) == {"greedy", "sampled", "random"}
+
+
+def test_a_damaged_newest_policy_is_written_again(call, tmp_path):
+    call()
+    weights = tmp_path / "policy" / "weights.safetensors"
+    before = weights.read_bytes()
+    weights.write_bytes(before[:100])
+    call()
+    assert weights.read_bytes() == before
+
+
+def test_a_policy_that_cannot_be_written_is_a_file_that_failed(call, tmp_path, monkeypatch, capsys):
+    from safetensors import SafetensorError
+
+    def full(*_):
+        raise SafetensorError("No space left on device")
+
+    monkeypatch.setattr("marl.export.save_file", full)
+    assert call() == 4
+    message = capsys.readouterr().err
+    assert f"policy={tmp_path / 'policy_best'}" in message and "free some space" in message
+    assert not list(tmp_path.glob(".*partial"))
+
+
+def test_a_link_in_place_of_a_policy_is_replaced(call, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "mine").touch()
+    (tmp_path / "policy").symlink_to(elsewhere)
+    assert call() == 0
+    assert (tmp_path / "policy" / "card.json").exists() and not (tmp_path / "policy").is_symlink()
+    assert [p.name for p in elsewhere.iterdir()] == ["mine"]
 
 
 def exit_code_of(jobs, main):

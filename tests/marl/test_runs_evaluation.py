@@ -275,9 +275,11 @@ def test_results_of_other_protocols_have_other_names():
         return _out_file(config, protocol_of(WORLD, seeds, config.max_steps))
 
     env = {**EVALUATE["env"], "non_specialist_efficiency": 0.5}
-    changes = [("episodes", 5), ("first_seed", 1), ("max_steps", 9), ("env", env)]
-    assert len({name(), *(name(change) for change in changes)}) == 5
-    assert name(("random", False)) == name()
+    changes = [
+        ("episodes", 5), ("first_seed", 1), ("max_steps", 9), ("env", env),
+        ("policy", "runs/x/policy_best"), ("random", False), ("sampled", False),
+    ]  # fmt: skip
+    assert len({name(), *(name(change) for change in changes)}) == len(changes) + 1
     assert name(("policy", "random")) is None
 
 

@@ -289,7 +289,10 @@ def start_toy(folder, updates):
         str(folder),
         str(updates),
     ]
+    # As in a terminal, also where the tests themselves run under nohup.
+    previous = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGHUP, previous)
     assert process.stdout.readline() == "ready\n"
     return process
 
@@ -324,7 +327,10 @@ def test_signals_save_and_say_so(tmp_path, number):
     process = start_toy(tmp_path, 1_000_000)
     wait_for_update(tmp_path, 2)
     process.send_signal(number)
-    output, _ = process.communicate(timeout=60)
+    try:
+        output, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 128 + number
     assert output.splitlines()[-1].startswith("signal ")
     saved = int(output.split()[-1])

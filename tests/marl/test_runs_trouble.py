@@ -1,7 +1,9 @@
 """What surrounds a run fails: pipes, terminals, disks, the programs that it calls."""
 
+import dataclasses
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from test_runs_loop import wait_for_update as wait_for
 from test_runs_recovery import Falling
 from toys import ToyLearner
 
+from marl.host.folder import RunFolderError
 from marl.host.heartbeat import Heartbeat
 from marl.host.output import Lasting
 from marl.host.progress import Bar, Lines, Silent
@@ -203,25 +206,54 @@ def test_arrays_that_cannot_be_restored_are_stepped_over(tmp_path, caplog):
     assert "arrays cannot be read" in caplog.text
 
 
-def test_counters_of_before_are_understood():
-    values = Counters("a", update=3, best_score=20.0, best_update=2).as_json()
-    del values["candidates"]
-    counters = Counters.from_json(values | {"best_score": 0.2})
-    assert (counters.best_score, counters.candidates) == (20.0, 2)
+def test_counters_that_are_no_numbers_are_damage():
+    values = Counters("a", update=3).as_json()
+    for wrong in ({"seconds": float("nan")}, {"update": -3}, {"best_score": float("inf")}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            Counters.from_json(values | wrong)
 
 
-def test_records_of_before_become_percent_once(tmp_path):
-    old = [
-        {"update": 1, "episodes/total": 0.5, "episodes/length": 0.5},
-        {"update": 1, "evaluation/total": 0.25, "evaluation/coord": None},
-    ]
-    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in old))
-    for _ in range(2):
-        JsonLines(tmp_path, lambda record: True).close()
-    assert read_records(tmp_path) == [
-        {"kind": "training", "update": 1, "episodes/total": 50.0, "episodes/length": 0.5},
-        {"kind": "evaluation", "update": 1, "evaluation/total": 25.0, "evaluation/coord": None},
-    ]
+def test_a_run_that_lost_its_checkpoints_is_not_started_over(tmp_path):
+    config = config_for(6, checkpoint_every=2)
+    run(tmp_path, config)
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    shutil.rmtree(tmp_path / "checkpoints")
+    for other in (config, dataclasses.replace(config, seed=9)):
+        with pytest.raises(RunFolderError, match="holds a run of 6 updates, and no checkpoint"):
+            run(tmp_path, other)
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_run_that_failed_before_its_first_checkpoint_starts_over(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"kind": "training", "update": 1, "env_steps": 10}\n')
+    run(tmp_path, config_for(3, checkpoint_every=2))
+    assert [r["update"] for r in read_records(tmp_path)] == [1, 2, 3]
+
+
+def test_records_are_kept_once_and_lost_ones_are_told(tmp_path, capsys):
+    run(tmp_path, changed(config_for(6, stop_after=3), logger={"console": "lines"}))
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(path.read_text() * 2)
+    run(tmp_path, changed(config_for(6, stop_after=1), logger={"console": "lines"}))
+    assert [r["update"] for r in read_records(tmp_path)] == [1, 2, 3, 4]
+    assert "lacks" not in capsys.readouterr().out
+    path.write_text(path.read_text().splitlines(keepends=True)[0])
+    run(tmp_path, changed(config_for(6), logger={"console": "lines"}))
+    assert "metrics.jsonl lacks the updates 2 to 4" in capsys.readouterr().out
+    assert [r["update"] for r in read_records(tmp_path)] == [1, 5, 6]
+
+
+def test_deeply_nested_files_are_damage(tmp_path):
+    """JSON of many brackets is a RecursionError, not a ValueError."""
+    deep = "[" * 100_000
+    config = config_for(6, stop_after=3, checkpoint_every=1)
+    run(tmp_path, config)
+    with open(tmp_path / "metrics.jsonl", "a") as file:
+        file.write(deep + "\n")
+    (tmp_path / "versions.json").write_text(deep)
+    (tmp_path / "checkpoints" / "3" / "manifest.json").write_text(deep)
+    run(tmp_path, config_for(6))
+    assert newest_state(tmp_path)[0] == 6
 
 
 class Slow(ToyLearner):

@@ -4,6 +4,8 @@ import pytest
 import render
 from commands import call, lines
 
+from marl.host.files import require_place
+
 
 @pytest.mark.parametrize("out", ["file/x.gif", "folder.gif", "file/new/x.png"])
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(out, tmp_path):
@@ -18,7 +20,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(out, tmp_path
 
 def test_a_folder_that_is_made_is_told(tmp_path, capsys):
     out = tmp_path / "new" / "deep" / "x.png"
-    render.check_place(out)
+    require_place(out, "out")
     assert not (tmp_path / "new").exists()
     render.save(out, b"picture")
     assert out.read_bytes() == b"picture" and list(out.parent.iterdir()) == [out]
