@@ -35,8 +35,8 @@ class AlemJaxMARL:
     """One world with automatic resets, of agents with names.
 
     Equal `env.static` share their compiled programs, whatever the parameters. `jax.vmap` of `reset`
-    and `step` costs what `alem_env.VectorEnv` does: only worlds whose episode ended are generated
-    anew.
+    and `step` is one batch, as in `alem_env.VectorEnv`: only worlds whose episode ended are
+    generated anew.
 
     Attributes:
         env: the environment. `params`: numbers of the game.

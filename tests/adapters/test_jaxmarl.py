@@ -63,7 +63,8 @@ def test_spaces_sample_what_they_contain():
         assert drawn.shape == (50, *space.shape) and drawn.dtype == space.dtype
         assert jax.vmap(space.contains)(drawn).all()
         assert not space.contains(drawn[0] + 9) and not space.contains(drawn[0] - 9)
-    assert set(np.asarray(jax.vmap(Discrete(3).sample)(KEYS.repeat(1)))) <= {0, 1, 2}
+    many = jax.vmap(Discrete(3).sample)(jax.random.split(KEY, 50))
+    assert set(np.asarray(many).tolist()) == {0, 1, 2}
 
 
 def test_a_reset_is_the_environments(start):
@@ -119,12 +120,6 @@ def test_available_actions_are_the_mask(start):
 def test_what_is_seen_can_be_asked_for(start):
     obs, state = start
     same(VIEW.get_obs(world(state, 2)), world(obs, 2))
-
-
-def test_shapes_of_nested_maps():
-    keys = jax.random.split(KEY, (2, 5))
-    obs, state = jax.eval_shape(jax.vmap(jax.vmap(VIEW.reset)), keys)
-    assert obs["agent_0"].shape == (2, 5, 9730) and state.timestep.shape == (2, 5)
 
 
 @pytest.mark.slow

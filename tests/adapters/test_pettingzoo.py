@@ -35,6 +35,7 @@ def test_parallel_api(env):
         parallel_api_test(env, num_cycles=2 * LIMIT)
 
 
+@pytest.mark.filterwarnings("ignore:Observation")  # they are dicts, which it allows
 def test_api_of_taking_turns(env):
     api_test(parallel_to_aec(make()), num_cycles=5)
 
