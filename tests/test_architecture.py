@@ -36,6 +36,8 @@ _AT_HOME = {
     "wandb": ("marl.training.loggers",),
     "yaml": ("marl.host.folder",),
 }
+# of the world, what it runs without
+_EXTRAS_AT_HOME = dict.fromkeys(("pettingzoo", "gymnasium"), "alem_env.adapters.pettingzoo")
 # Packages of marl and what else of marl they may import, besides modules that lie in no package.
 _MAY_IMPORT = {
     "ops": set(),
@@ -147,7 +149,9 @@ def test_homes_are_where_they_are_said_to_be():
 
 def test_everything_imported_is_declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    declared = {re.split(r"[<>=~!\[ ]", d)[0] for d in project["dependencies"]}
+    extras = project["optional-dependencies"]
+    needed = project["dependencies"] + [d for e in extras if e != "test" for d in extras[e]]
+    declared = {re.split(r"[<>=~!\[ ]", d)[0] for d in needed}
     names = {"hydra-core": "hydra", "orbax-checkpoint": "orbax", "pyyaml": "yaml", "pillow": "PIL"}
     declared = {names.get(d, d) for d in declared}
     used = {n.split(".")[0] for path in ALL_FILES for n in imported(path)}
@@ -163,6 +167,14 @@ def test_large_dependencies_have_one_home(name):
     found = imported(SOURCES[name])
     for package, homes in _AT_HOME.items():
         assert name in homes or not imports_of(package, found), package
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_extras_are_needed_only_where_they_are_for(name):
+    found = imported(SOURCES[name])
+    for package, home in _EXTRAS_AT_HOME.items():
+        assert bool(imports_of(package, found)) == (name == home), package
+    assert not imports_of("alem_env.adapters", found) or name.startswith("alem_env.adapters.")
 
 
 @pytest.mark.parametrize("path", ALL_FILES, ids=lambda p: str(p.relative_to(ROOT)))
