@@ -117,7 +117,7 @@ class Environment:
             The observation, leaves with leading axis A, and the state.
         """
         words = _words(key, many=False)
-        check_params(params, self.static)
+        params = check_params(params, self.static)
         return _reset(self.static, words, params)
 
     def step(
@@ -136,7 +136,8 @@ class Environment:
         """
         words = _words(key, many=False)
         actions = self.checked_actions(actions, (self.num_agents,))
-        check_params(params, self.static)
+        params = check_params(params, self.static)
+        check_state(state)
         return _step(self.static, words, state, actions, params)
 
     def reset_batch(
@@ -150,7 +151,7 @@ class Environment:
             params_axis: 0 for the latter.
         """
         words = _words(keys, many=True)
-        check_params(params, self.static)
+        params = check_params(params, self.static)
         return _reset_batch(self.static, params_axis, words, params)
 
     def step_batch(
@@ -164,16 +165,19 @@ class Environment:
         """`step` of E worlds: actions (E, A); every result has leading axis E."""
         words = _words(keys, many=True)
         actions = self.checked_actions(actions, (len(words), self.num_agents))
-        check_params(params, self.static)
+        params = check_params(params, self.static)
+        check_state(states, len(words))
         return _step_batch(self.static, params_axis, words, states, actions, params)
 
     def action_mask(self, state: State, params: EnvParams) -> jax.Array:
         """Legal actions (A, num_actions) bool of one world; also `observation.legal`."""
-        check_params(params, self.static)
+        params = check_params(params, self.static)
+        check_state(state)
         return _action_mask(self.static, state, params)
 
     def score(self, state: State) -> dict[str, jax.Array]:
         """The published metrics of one world, as if its episode ended now."""
+        check_state(state)
         return _score(self.static, state)
 
     def checked_actions(self, actions: jax.typing.ArrayLike, shape: tuple[int, ...]) -> jax.Array:
@@ -197,7 +201,8 @@ class Environment:
             raise ValueError(f"actions have dtype {actions.dtype}; needed are integers")
         if self.check_actions and not isinstance(actions, jax.core.Tracer):
             self._refuse_unknown_actions(np.asarray(actions))
-        return actions
+        # One dtype, one program.
+        return actions if actions.dtype == np.int32 else actions.astype(np.int32)
 
     def _refuse_unknown_actions(self, values: np.ndarray) -> None:
         bad = values[(values < 0) | (values >= self.num_actions)]
@@ -206,6 +211,30 @@ class Environment:
                 f"actions {sorted(set(bad.tolist()))} do not exist; they run from 0 to "
                 f"{self.num_actions - 1}"
             )
+
+
+def check_state(state: object, num_worlds: int | None = None) -> None:
+    """Refuses what is no state of one world, or of so many.
+
+    Raises:
+        ValueError: saying what it is and what is needed.
+    """
+    if not isinstance(state, State):
+        raise ValueError(
+            f"state is a {type(state).__name__}, and a State is needed: the second result of reset "
+            "and step (of a VectorEnv, state.env_state holds its worlds)"
+        )
+    shape = np.shape(state.timestep)
+    if shape == (() if num_worlds is None else (num_worlds,)):
+        return
+    if num_worlds is None:
+        raise ValueError(
+            f"state holds worlds {shape}, and one is needed: use step_batch, or jax.vmap, for many"
+        )
+    raise ValueError(
+        f"state holds worlds {shape}, and {num_worlds} are needed; give as many keys, actions and "
+        "worlds"
+    )
 
 
 # many worlds -> what is wrong with a key, and the remedy

@@ -39,7 +39,11 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         RecordingError: there is no such file, or it cannot be read.
     """
     remedy = "copy or record it again"
-    if not path.exists():
+    try:
+        exists = path.exists()
+    except OSError as error:  # a name that no file can have
+        raise RecordingError(f"{path}: {error.strerror}; name a recording") from error
+    if not exists:
         raise RecordingError(f"{path}: no such file")
     if not path.is_file():
         raise RecordingError(f"{path}: not a file; name .npz recordings, for instance DIR/*.npz")

@@ -14,7 +14,7 @@ from alem_env.core.compiled import compiled
 from alem_env.core.params import EnvParams, check_params, params_from_alpha
 from alem_env.core.state import State
 from alem_env.core.values import whole_number
-from alem_env.env import Environment, reset_world, step_world
+from alem_env.env import Environment, check_state, reset_world, step_world
 from alem_env.observe.compact import Observation
 from alem_env.score import team_score
 
@@ -87,7 +87,7 @@ class VectorEnv:
             Observation with leading axes (E, A), and the state.
         """
         keys = self._keys(key)
-        check_params(params, self.env.static)
+        params = check_params(params, self.env.static)
         return _reset(self, keys, params)
 
     def step(
@@ -112,7 +112,13 @@ class VectorEnv:
         """
         keys = self._keys(key)
         actions = self.env.checked_actions(actions, (self.num_envs, self.num_agents))
-        check_params(params, self.env.static)
+        params = check_params(params, self.env.static)
+        if not isinstance(state, VectorState):
+            raise ValueError(
+                f"state is a {type(state).__name__}, and the VectorState of this environment's "
+                "reset or step is needed"
+            )
+        check_state(state.env_state, self.num_envs)
         return _step(self, keys, state, actions, params)
 
     def _keys(self, key: jax.Array) -> jax.Array:
@@ -127,6 +133,8 @@ class VectorEnv:
 
 def _as_range(alpha_range: object) -> tuple[float, float]:
     try:
+        if isinstance(alpha_range, str) or any(isinstance(end, bool) for end in alpha_range):
+            raise TypeError
         low, high = map(float, alpha_range)
     except (TypeError, ValueError):
         low = high = float("nan")

@@ -11,8 +11,7 @@ import math
 import typing
 from collections.abc import Mapping
 
-from alem_env import DIFFICULTY_ALPHA, EnvParams, difficulty
-from alem_env.core.params import RULES_VERSIONS
+from alem_env import DIFFICULTY_ALPHA, EnvParams, StaticParams, difficulty
 from marl.host.folder import flatten, is_free
 from marl.learners.ppo_config import PPOConfig
 from marl.learners.pqn_config import PQNConfig
@@ -68,8 +67,14 @@ class EnvConfig:
         if self.non_specialist_efficiency is not None:
             in_range("env.non_specialist_efficiency", self.non_specialist_efficiency, 0.0, 1.0)
         self.params()  # refuses an unknown difficulty
-        one_of("env.rules_version", self.rules_version, RULES_VERSIONS)
+        self._refuse_unknown_rules()
         object.__setattr__(self, "difficulty", _canonical(self.difficulty))
+
+    def _refuse_unknown_rules(self) -> None:
+        try:
+            StaticParams(rules_version=self.rules_version)
+        except ValueError as error:
+            raise ConfigError(f"env.{error}") from error
 
     @property
     def program(self) -> str | None:

@@ -4,6 +4,7 @@ Imports the standard library only, since the reference's interpreter imports it 
 """
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+MAX_SEED = 2**32 - 1  # of a jax key
 STOPPED = 130  # as shells have it: 128 + SIGINT
 ON_TERMINAL, ELSEWHERE = 0.5, 10.0  # seconds between two signs of life
 
@@ -92,21 +94,36 @@ def time_left(seconds: float) -> str:
     return f"about {int(seconds) // 60}:{int(seconds) % 60:02d} left"
 
 
-def whole_number(low: int, example: int) -> Callable[[str], int]:
-    """The type of an argparse option that is a whole number from `low` up."""
+def whole_number(low: int, example: int, high: int | None = None) -> Callable[[str], int]:
+    """The type of an argparse option that is a whole number from `low` up, to `high` if given."""
+    bounds = f"from {low} up" if high is None else f"from {low} to {high}"
 
     def read(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
             value = low - 1
-        if value < low:
+        if value < low or (high is not None and value > high):
             raise argparse.ArgumentTypeError(
-                f"{text!r} must be a whole number from {low} up, for instance {example}"
+                f"{text!r} must be a whole number {bounds}, for instance {example}"
             )
         return value
 
     return read
+
+
+def field_value(text: str) -> str:
+    """The type of an argparse option FIELD=JSON: a number, true or false."""
+    name, _, value = text.partition("=")
+    try:
+        number = json.loads(value)
+    except (ValueError, RecursionError):
+        number = None
+    if not name.isidentifier() or not isinstance(number, int | float) or not abs(number) < 1e9:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must be FIELD=JSON, for instance shared_reward=true or p_max_agents=0.5"
+        )
+    return text
 
 
 def difficulty_level(text: str) -> str:

@@ -1,6 +1,7 @@
 """The reference's interpreter, as `--reference PYTHON` of several commands names it."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ _REMEDY = (
     "Make one: python3 -m venv ref && ref/bin/pip install "
     f"alem-env=={RULES_VERSIONS[0]}, and give --reference ref/bin/python"
 )
+_ERROR = re.compile(r"[\w.]*(Error|Exception|Interrupt)\b")  # jax ends with a footer
 _OF_THIS_INTERPRETER = ("PYTHONPATH", "PYTHONHOME", "XLA_FLAGS")  # jaxlibs know different flags
 
 
@@ -54,8 +56,9 @@ def run_reference(python: str, *arguments: str) -> str:
         ) from error
     if result.returncode:
         lines = result.stderr.strip().splitlines() or ["no message"]
+        errors = [line for line in lines if _ERROR.match(line)]
         raise ReferenceFailed(
-            f"--reference {python}: failed with status {result.returncode}: {lines[-1]}"
+            f"--reference {python}: failed with status {result.returncode}: {[*lines, *errors][-1]}"
         )
     return result.stdout.strip()
 

@@ -15,7 +15,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-from command_line import difficulty_level, note, run, whole_number
+from command_line import (
+    MAX_SEED,
+    check_writable,
+    difficulty_level,
+    field_value,
+    note,
+    run,
+    whole_number,
+)  # fmt: skip
 from reference import KINDS
 
 RECORDER = Path(__file__).with_name("record_reference.py")
@@ -41,7 +49,7 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument("--reference", required=True, metavar="PYTHON", help="its interpreter")
     parser.add_argument(
-        "--seeds", type=whole_number(0, 1), nargs="+", required=True, metavar="SEED"
+        "--seeds", type=whole_number(0, 1, MAX_SEED), nargs="+", required=True, metavar="SEED"
     )
     parser.add_argument(
         "--steps", type=whole_number(1, 100), default=100, help="of each recording, default 100"
@@ -56,16 +64,21 @@ def parse_args() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--players", type=int, choices=range(1, 9), default=3, help="default 3")
     parser.add_argument(
-        "--channels", type=whole_number(0, 4), default=4, help="message channels, default 4"
+        "--channels", type=whole_number(0, 4, 32), default=4, help="message channels, default 4"
     )
     parser.add_argument(
-        "--set", nargs="+", default=[], metavar="FIELD=JSON",
+        "--set", type=field_value, nargs="+", default=[], metavar="FIELD=JSON",
         help="further EnvParams of the reference, for instance shared_reward=true",
     )  # fmt: skip
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the recordings there")
     args = parser.parse_args()
     if args.keep and args.keep.exists() and not (args.keep.is_dir() and is_empty(args.keep)):
         parser.error(f"--keep {args.keep}: is no empty folder; name a new one")
+    if args.keep and not args.keep.exists():
+        try:
+            check_writable(args.keep)
+        except OSError as error:
+            parser.error(f"--keep {args.keep}: {error}; name another folder")
     return args
 
 

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from command_line import Status, difficulty_level, note, run, time_left, whole_number
+from command_line import MAX_SEED, Status, difficulty_level, note, run, time_left, whole_number
 
 WORKER = Path(__file__).with_name("digest_reference.py")
 
@@ -24,11 +24,15 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument("--reference", required=True, metavar="PYTHON", help="its interpreter")
     parser.add_argument(
-        "--worlds", type=whole_number(1, 4096), default=1024, metavar="N",
+        "--worlds", type=whole_number(1, 4096, 2**20), default=1024, metavar="N",
         help="of each difficulty, default 1024",
     )  # fmt: skip
     parser.add_argument(
-        "--first-seed", type=whole_number(0, 0), default=0, metavar="SEED", help="default 0"
+        "--first-seed",
+        type=whole_number(0, 0, MAX_SEED - 2**20),
+        default=0,
+        metavar="SEED",
+        help="default 0",
     )
     parser.add_argument(
         "--difficulty", type=difficulty_level, nargs="+",

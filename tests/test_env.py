@@ -8,6 +8,7 @@ import pytest
 import alem_env
 from alem_env.core import rng
 from alem_env.core.params import check_params
+from alem_env.vector import VectorState
 
 ENV = alem_env.make()
 ACTIONS = np.zeros((3,), np.int32)
@@ -173,3 +174,39 @@ def test_parameters_may_differ_between_worlds():
 
 def _same(found, expected):
     jax.tree.map(np.testing.assert_array_equal, found, expected)
+
+
+@pytest.fixture(scope="module")
+def shapes():
+    """Shapes of a state of one world; nothing compiles."""
+    params = alem_env.difficulty("hard")
+    return jax.eval_shape(lambda: ENV.reset(KEY, params))[1]
+
+
+def test_states_of_the_wrong_kind_are_named(shapes):
+    params = alem_env.difficulty("hard")
+    many = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape), x.dtype), shapes)
+    vector = alem_env.VectorEnv(ENV, 4)
+    of_two = VectorState(many, np.zeros((2, 3)), np.zeros(2))
+    for call, named in [
+        (lambda: ENV.step(KEY, None, ACTIONS, params), "state is a NoneType, and a State"),
+        (lambda: ENV.step(KEY, of_two, ACTIONS, params), "state is a VectorState"),
+        (lambda: ENV.step(KEY, many, ACTIONS, params), r"worlds \(2,\), and one is needed"),
+        (lambda: ENV.score(many), r"worlds \(2,\), and one is needed"),
+        (lambda: vector.step(KEY, of_two, np.zeros((4, 3), int), params), "and 4 are needed"),
+        (lambda: vector.step(KEY, shapes, np.zeros((4, 3), int), params), "VectorState of this"),
+    ]:
+        with pytest.raises(ValueError, match=named):
+            call()
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint32, np.int64, jnp.int16])
+def test_actions_of_every_integer_kind_are_one_program(dtype):
+    actions = ENV.checked_actions(np.array([0, 59, 3]).astype(dtype), (3,))
+    assert actions.dtype == np.int32 and actions.tolist() == [0, 59, 3]
+
+
+@pytest.mark.parametrize("alpha_range", ["01", (False, True), (0.5,), (0.5, 0.4), 3])
+def test_ranges_of_difficulty_that_are_none(alpha_range):
+    with pytest.raises(ValueError, match="alpha_range="):
+        alem_env.VectorEnv(ENV, 2, alpha_range=alpha_range)

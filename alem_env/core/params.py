@@ -18,6 +18,7 @@ MAX_AGENTS = 8
 MAX_HANDOVER_WINDOW = 48
 
 
+_DTYPES = {bool: np.bool_, int: np.int32, float: np.float32}
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 _SIZES = {
@@ -151,7 +152,7 @@ class EnvParams:
     hard_mob_probability: float = 0.5
 
     num_construction_sites: int = 8  # on the overworld
-    num_mining_construction_sites: int = 4  # on floors 2, 5 and 7
+    num_mining_construction_sites: int = 4  # on floors 2 and 5
     soft_construction_ratio: float = 0.5
 
     crafting_coordination_enabled: bool = True
@@ -230,20 +231,25 @@ def make_params(**values) -> EnvParams:
     return params
 
 
-def check_params(params: EnvParams, static: StaticParams) -> None:
+def check_params(params: EnvParams, static: StaticParams) -> EnvParams:
     """Refuses parameters that cannot be meant for this environment.
 
     Looks at Python and numpy numbers only: others may be traced, or still on their way from a
     device.
 
+    Returns:
+        The parameters; Python numbers, as `replace` may have put in, have the dtypes that
+        `difficulty` gives them, so that nothing compiles anew for them.
+
     Raises:
-        ValueError: no EnvParams; more construction sites than slots; parameters of the game
-            without coordination for one with it.
+        ValueError: no EnvParams; a field that holds no number; more construction sites than slots;
+            parameters of the game without coordination for one with it.
     """
     if not isinstance(params, EnvParams):
         raise ValueError(
             f"params={params!r} is no EnvParams; make one with alem_env.difficulty('hard')"
         )
+    params = _with_dtypes(params)
     if static.construction_enabled:
         for name in ("num_construction_sites", "num_mining_construction_sites"):
             number = getattr(params, name)
@@ -257,6 +263,27 @@ def check_params(params: EnvParams, static: StaticParams) -> None:
             "params are those of difficulty('none'), but this environment has "
             "coordination_enabled=True; make it with alem_env.make(preset='none')"
         )
+    return params
+
+
+def _with_dtypes(params: EnvParams) -> EnvParams:
+    plain = {n: v for n, v in vars(params).items() if not hasattr(v, "dtype")}
+    return params.replace(**{n: _as_number(n, v) for n, v in plain.items()}) if plain else params
+
+
+def _as_number(name: str, value: object) -> np.generic:
+    kind = EnvParams.__dataclass_fields__[name].type
+    is_right = isinstance(value, bool) if kind is bool else _is_number(value, whole=kind is int)
+    if not is_right:
+        wanted = {bool: "True or False", int: "a whole number", float: "a number"}[kind]
+        raise ValueError(f"params.{name}={value!r} must be {wanted}")
+    return _DTYPES[kind](value)
+
+
+def _is_number(value: object, *, whole: bool) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+        return False
+    return abs(value) <= (INT32_MAX if whole else _FLOAT32_MAX)
 
 
 def _is_known(value: object) -> bool:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from alem_env.core.enums import Block, Item
 from alem_env.core.state import Floor, Mobs, Projectiles, Sites
 from alem_env.core.tables import MAP_SIZE
 
@@ -139,11 +140,13 @@ def num_words(tree) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(tree))
 
 
-# A stored cell: block in bits 0-5, item in 6-8 (5 stands for any stamped block id of rules 0.1.0),
-# requirement + 48 in 9-14, soft in 15. Requirements lie in [-48, 8].
+# A stored cell: block in bits 0-5, item in 6-8 (`_STAMPED_ITEM` stands for any stamped block
+# id of rules 0.1.0), requirement + 48 in 9-14, soft in 15. Requirements lie in [-48, 8].
 
 _REQUIREMENT_OFFSET = 48
-_STAMPED_ITEM = 5
+_STAMPED_ITEM = len(Item)
+if len(Block) > 2**6 or _STAMPED_ITEM >= 2**3:
+    raise AssertionError("a stored cell has six bits for its block and three for its item")
 
 
 def pack_cells(block, item, requirement, soft) -> jax.Array:

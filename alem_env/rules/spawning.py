@@ -35,6 +35,7 @@ BOSS_WAVE_WITHIN = 6**2
 SWIMMING_KIND = 5  # of ranged mobs
 BOSS_WAVE_FACTOR = 1000
 _NUM_CLASSES = 3
+_OUT_OF_SIGHT = 100  # cells off the map, as god mode allows; its square fits 16 bits twice
 _FAR_AWAY = np.int16(MAP_SIZE[0] ** 2 + MAP_SIZE[1] ** 2)  # no player alive
 
 
@@ -96,8 +97,10 @@ def _squared_distance(players: Players) -> jax.Array:
     nearest = jnp.full(MAP_SIZE, _FAR_AWAY, jnp.int16)
     for agent in range(players.alive.shape[0]):
         row, column = players.position[agent]
-        rows = (np.arange(MAP_SIZE[0]) - row).astype(jnp.int16) ** 2
-        columns = (np.arange(MAP_SIZE[1]) - column).astype(jnp.int16) ** 2
+        rows, columns = (
+            jnp.clip(np.arange(size) - at, -_OUT_OF_SIGHT, _OUT_OF_SIGHT).astype(jnp.int16) ** 2
+            for size, at in zip(MAP_SIZE, (row, column), strict=True)
+        )
         rows = jnp.where(players.alive[agent], rows, _FAR_AWAY)
         nearest = jnp.minimum(nearest, rows[:, None] + columns[None, :])
     return nearest

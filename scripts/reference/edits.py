@@ -206,7 +206,7 @@ def place_tasks(s, rng, n, level, size):
             if tuple(p) not in players and not mobs[tuple(p)]:
                 s["growing_plants_mask"][k] = True
                 s["growing_plants_positions"][k] = p
-                s["growing_plants_age"][k] = rng.integers(590, 602)
+                s["growing_plants_age"][k] = rng.integers(490, 502)
                 world[tuple(p)] = B.PLANT.value
     for k in range(s["pending_handovers"].shape[0]):
         if rng.random() < 0.3:

@@ -182,6 +182,27 @@ def test_mixtures_of_switches_and_parameters_are_the_users_own(static, params):
     check_params(params, static)
 
 
+def test_python_numbers_get_the_dtypes_of_difficulty():
+    given = difficulty("hard").replace(p_max_agents=1, max_timesteps=50, god_mode=True)
+    checked = check_params(given, WHOLE)
+    kinds = {name: np.dtype(type(value)) for name, value in vars(difficulty("hard")).items()}
+    assert {name: np.dtype(type(value)) for name, value in vars(checked).items()} == kinds
+    assert (checked.p_max_agents, checked.max_timesteps, checked.god_mode) == (1.0, 50, True)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        dict(p_max_agents=float("nan")), dict(p_max_agents=None), dict(p_max_agents=True),
+        dict(max_timesteps=2.5), dict(max_timesteps=2**40), dict(god_mode=1),
+        dict(mob_health_multiplier="2"), dict(mob_health_multiplier=1e300),
+    ],
+)  # fmt: skip
+def test_fields_that_hold_no_number_are_named(wrong):
+    with pytest.raises(ValueError, match=f"params.{next(iter(wrong))}="):
+        check_params(difficulty("hard").replace(**wrong), WHOLE)
+
+
 def test_traced_parameters_pass():
     def traced(params):
         check_params(params, WHOLE)
