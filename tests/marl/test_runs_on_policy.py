@@ -96,7 +96,7 @@ def test_exported_teams_act_as_in_training(name, observation, tmp_path):
     leaves, tree = jax.tree.flatten(params)
     keys = jax.random.split(jax.random.key(2), len(leaves))
     params = jax.tree.unflatten(
-        tree, [x + 0.3 * jax.random.normal(k, x.shape) for x, k in zip(leaves, keys, strict=True)]
+        tree, [x + jax.random.normal(k, x.shape) for x, k in zip(leaves, keys, strict=True)]
     )
     card = CARD | {"network": policy.recipe, "parameters": describe_parameters(params)}
     save_policy(tmp_path / "policy", params, card)
