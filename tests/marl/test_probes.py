@@ -56,7 +56,7 @@ def test_value_after_one_delay_is_gamma(train):
 
 def test_time_limit_is_no_end(train):
     value = train("time_limit")[0].transition.value
-    # Generated heads are still on their way. Were a limit an end, it would be 1 before the last step.
+    # Generated heads are still on their way. Were a limit an end, 1 would be right before it.
     np.testing.assert_allclose(value, 1 / (1 - GAMMA), rtol=0.12)
 
 
