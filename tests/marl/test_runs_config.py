@@ -223,7 +223,7 @@ REFUSED = {
     "seed=-1": ["seed=-1"],
     "num_seeds=0": ["num_seeds=0", "between 1 and"],
     "env.difficulty=harder": ["env.difficulty='harder'", "easy, medium, hard"],
-    "env.difficulty=null": ["env.difficulty=None", "a text or a number"],
+    "env.difficulty=null": ["env.difficulty=None", "a string or a number"],
     "env.difficulty=1.5": ["env.difficulty=1.5", "[0, 1]"],
     "env.num_agents=9": ["env.num_agents=9", "between 1 and 8"],
     "env.num_agents=0": ["env.num_agents=0"],
