@@ -19,6 +19,7 @@ _INVENTORY = (
     "wood", "stone", "coal", "iron", "diamond", "sapling", "pickaxe", "sword", "bow", "arrows",
     "armour", "torches", "ruby", "sapphire",
 )  # fmt: skip
+SHARES = ("base", "coord", "total")  # of the weights, what `team_score` is asked for most
 _ATTRIBUTES = ("xp", "dexterity", "strength", "intelligence")
 
 

@@ -16,7 +16,7 @@ from alem_env.core.state import State
 from alem_env.core.values import whole_number
 from alem_env.env import Environment, check_state, reset_world, step_world
 from alem_env.observe.compact import Observation
-from alem_env.score import team_score
+from alem_env.score import SHARES, team_score
 
 _FIRST_RESET_CHUNK = 32  # bounds the memory of generating all worlds at the start
 _ENVS_FOR_A_RESET, _MOST_RESET_TOGETHER = 128, 8
@@ -183,14 +183,12 @@ def _step(vector: VectorEnv, keys: jax.Array, state: VectorState, actions, param
 
 
 def _describe(world: State, returns, finished, params: EnvParams) -> dict[str, jax.Array]:
-    names = ("base", "coord", "total")
-
     def scores():
         score = team_score(world.achievements)
-        return [score[name] for name in names]
+        return [score[name] for name in SHARES]
 
     def nothing():
-        return [jnp.zeros(finished.shape, jnp.float32) for _ in names]
+        return [jnp.zeros(finished.shape, jnp.float32) for _ in SHARES]
 
     return dict(
         length=world.timestep,
@@ -198,7 +196,7 @@ def _describe(world: State, returns, finished, params: EnvParams) -> dict[str, j
         team_return=jnp.where(params.shared_reward, returns.mean(-1), returns.sum(-1)),
         agent_return=returns,
         achievements=world.achievements,
-        **dict(zip(names, lax.cond(finished.any(), scores, nothing), strict=True)),
+        **dict(zip(SHARES, lax.cond(finished.any(), scores, nothing), strict=True)),
     )
 
 

@@ -211,6 +211,11 @@ class TrainConfig:
             )
 
     @property
+    def seeds(self) -> range:
+        """The seeds that are trained side by side."""
+        return range(self.seed, self.seed + self.num_seeds)
+
+    @property
     def steps_per_update(self) -> int:
         """Environment steps of one update."""
         return self.num_envs * self.num_steps
@@ -243,7 +248,7 @@ class TrainConfig:
         digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:6]
         seeds = f"seed{self.seed}"
         if self.num_seeds > 1:
-            seeds = f"seeds{self.seed}-{self.seed + self.num_seeds - 1}"
+            seeds = f"seeds{self.seeds[0]}-{self.seeds[-1]}"
         parts = (self.name, self.learner.name, self.env.label, seeds, digest)
         return "runs/" + "_".join(parts)
 

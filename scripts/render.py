@@ -130,7 +130,9 @@ def play(env, params, act, seed: int, steps: int) -> Iterator:
     """The states of an episode with drawn actions, the first one included."""
     import jax
 
-    key = jax.random.key(seed, impl="threefry2x32")
+    from marl.evaluation.protocol import GENERATOR
+
+    key = jax.random.key(seed, impl=GENERATOR)
     observation, state = env.reset(key, params)
     memory = None
     yield state

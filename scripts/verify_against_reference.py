@@ -23,7 +23,7 @@ from command_line import (
     note,
     run,
     whole_number,
-)  # fmt: skip
+)
 from reference import KINDS
 
 RECORDER = Path(__file__).with_name("record_reference.py")

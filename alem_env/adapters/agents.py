@@ -6,8 +6,6 @@ from typing import Any
 from alem_env.core.params import EnvParams, check_params
 from alem_env.env import Environment
 
-SCORES = ("base", "coord", "total")  # of `score.team_score`, told at the end of an episode
-
 
 def agent_names(env: Environment, params: EnvParams) -> list[str]:
     """The names "agent_0", "agent_1", ... of an environment's agents.

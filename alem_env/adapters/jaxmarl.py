@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import jax
 import jax.numpy as jnp
 
-from alem_env.adapters.agents import SCORES, agent_names, by_agent, in_order
+from alem_env.adapters.agents import agent_names, by_agent, in_order
 from alem_env.adapters.batching import one_of_a_batch
 from alem_env.adapters.spaces import Box, Discrete
 from alem_env.core import rng
@@ -25,7 +25,7 @@ from alem_env.core.state import State
 from alem_env.env import Environment
 from alem_env.observe import dense
 from alem_env.observe.compact import observe
-from alem_env.score import team_score
+from alem_env.score import SHARES, team_score
 from alem_env.vector import VectorEnv, VectorState
 
 ByAgent = dict[str, jax.Array]
@@ -210,6 +210,6 @@ def _outcome(reward, terminated, truncated, achievements) -> tuple[ByAgent, ByAg
     dones = {name: done for name in by_agent(reward.T)} | {"__all__": done}
     score = team_score(achievements)
     infos = dict(terminated=terminated, truncated=truncated)
-    infos |= {name: score[name] * done for name in SCORES}
+    infos |= {name: score[name] * done for name in SHARES}
     infos = {name: jnp.broadcast_to(value[:, None], reward.shape) for name, value in infos.items()}
     return by_agent(reward.T), dones, infos

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from alem_env.adapters.agents import SCORES, agent_names, by_agent, in_order
+from alem_env.adapters.agents import agent_names, by_agent, in_order
 from alem_env.core.compiled import compiled
 from alem_env.core.params import EnvParams
 from alem_env.core.values import INT32_MAX, whole_number
@@ -22,7 +22,7 @@ from alem_env.env import Environment
 from alem_env.observe import dense
 from alem_env.observe.compact import Observation
 from alem_env.observe.pixels import render
-from alem_env.score import team_score
+from alem_env.score import SHARES, team_score
 
 try:
     from gymnasium.spaces import Box, Dict, Discrete
@@ -127,7 +127,7 @@ class AlemParallel(ParallelEnv):
             self.agents = []
             score = team_score(self._state.achievements)
             for info in infos.values():
-                info.update({name: float(score[name]) for name in SCORES})
+                info.update({name: float(score[name]) for name in SHARES})
         names = self.possible_agents
         return (
             self._observations(obs),

@@ -18,7 +18,6 @@ MAX_AGENTS = 8
 MAX_HANDOVER_WINDOW = 48
 
 
-_DTYPES = {bool: np.bool_, int: np.int32, float: np.float32}
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 _SIZES = {
@@ -242,8 +241,9 @@ def check_params(params: EnvParams, static: StaticParams) -> EnvParams:
         `difficulty` gives them, so that nothing compiles anew for them.
 
     Raises:
-        ValueError: no EnvParams; a field that holds no number; more construction sites than slots;
-            parameters of the game without coordination for one with it.
+        ValueError: no EnvParams; a field that holds no number, or one out of range; more
+            construction sites than slots; parameters of the game without coordination for one with
+            it.
     """
     if not isinstance(params, EnvParams):
         raise ValueError(
@@ -268,22 +268,11 @@ def check_params(params: EnvParams, static: StaticParams) -> EnvParams:
 
 def _with_dtypes(params: EnvParams) -> EnvParams:
     plain = {n: v for n, v in vars(params).items() if not hasattr(v, "dtype")}
-    return params.replace(**{n: _as_number(n, v) for n, v in plain.items()}) if plain else params
-
-
-def _as_number(name: str, value: object) -> np.generic:
-    kind = EnvParams.__dataclass_fields__[name].type
-    is_right = isinstance(value, bool) if kind is bool else _is_number(value, whole=kind is int)
-    if not is_right:
-        wanted = {bool: "True or False", int: "a whole number", float: "a number"}[kind]
-        raise ValueError(f"params.{name}={value!r} must be {wanted}")
-    return _DTYPES[kind](value)
-
-
-def _is_number(value: object, *, whole: bool) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
-        return False
-    return abs(value) <= (INT32_MAX if whole else _FLOAT32_MAX)
+    fields = EnvParams.__dataclass_fields__
+    try:
+        return params.replace(**{n: _as_field(n, v, fields[n].default) for n, v in plain.items()})
+    except ValueError as error:
+        raise ValueError(f"params.{error}") from error
 
 
 def _is_known(value: object) -> bool:

@@ -31,7 +31,7 @@ RANDOM = "random"  # uniform over legal actions: a behaviour, and a player that 
 BEHAVIOURS = ("greedy", "sampled", RANDOM)
 
 _ACTION_STREAM = 1  # fold_in(step key, this) draws sampled and random actions
-_PRNG = "threefry2x32"
+GENERATOR = "threefry2x32"  # of the world's keys, whatever jax's default is
 
 
 class Interrupted(Exception):
@@ -242,7 +242,7 @@ def _as_seeds(seeds: Sequence[int]) -> np.ndarray:
 def _world_keys(seeds: jax.Array) -> jax.Array:
     """(W,) typed keys: the words of key(seed), whatever generator jax defaults to."""
     words = jnp.stack([jnp.zeros_like(seeds), seeds], -1)
-    return jax.random.wrap_key_data(words, impl=_PRNG)
+    return jax.random.wrap_key_data(words, impl=GENERATOR)
 
 
 def _where(mask: jax.Array, a: PyTree, b: PyTree) -> PyTree:

@@ -6,6 +6,7 @@ Nothing here touches the state, so a run is the same with and without it.
 import uuid
 from collections.abc import Collection
 from pathlib import Path
+from typing import NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +29,7 @@ from marl.training.loggers import (
     Logger,
     make_logger,
     read_records,
-)  # fmt: skip
+)
 from marl.training.plots import plot_curve
 from marl.types import PyTree
 
@@ -40,6 +41,15 @@ EVALUATION_FILE = "evaluation.json"  # of a finished run; marl.training.command 
 
 class NonFiniteError(RuntimeError):
     """Training met numbers that are not finite; the message says where and what was kept."""
+
+
+def is_finite(metrics: dict) -> bool:
+    """Whether an update was sound, by its metrics."""
+    return bool(metrics.get("finite", True)) and all(map(np.isfinite, _numbers(metrics).values()))
+
+
+def _numbers(metrics: dict) -> dict[str, float]:
+    return {name: float(value) for name, value in metrics.items() if name != "episodes"}
 
 
 class Books:
@@ -132,17 +142,16 @@ class Books:
         finally:
             self.checkpoints.close()
 
-    def refuse_non_finite(self, metrics: dict, params: PyTree) -> None:
-        """Raises NonFiniteError if the next update's metrics are not finite.
+    def refuse_non_finite(self, metrics: dict, params: PyTree) -> NoReturn:
+        """Ends the run at an update that is not finite: keeps what is whole, and raises
+        NonFiniteError.
 
         Args:
-            metrics: of that update.
+            metrics: of that update, the next one.
             params: after it. The learner leaves them as they were when an update is not finite.
         """
-        numbers = {name: float(value) for name, value in metrics.items() if name != "episodes"}
+        numbers = _numbers(metrics)
         bad = [name for name, value in numbers.items() if not np.isfinite(value)]
-        if not bad and metrics.get("finite", True):
-            return
         update = self.counters.update + 1
         steps = update * self._config.steps_per_update
         self._logger.log(self._stamp(TRAINING) | {"update": update, "env_steps": steps} | numbers)
@@ -163,13 +172,11 @@ class Books:
         counters = self.counters
         counters.update += 1
         counters.seconds += seconds
-        metrics = dict(metrics)
-        episodes = metrics.pop("episodes", None)
-        if episodes:
+        if episodes := metrics.get("episodes"):
             counters.episodes = add_sums(counters.episodes, episodes)
         rate = self._config.steps_per_update / seconds
         self._unlogged = self._stamp(TRAINING) | {"steps_per_second": rate}
-        self._unlogged |= {name: float(value) for name, value in metrics.items()}
+        self._unlogged |= _numbers(metrics)
         if counters.update % self._config.run.log_every_updates == 0:
             self.flush()
 
@@ -210,8 +217,9 @@ class Books:
 
     def save(self, state: PyTree) -> None:
         """Starts to save the state, if that is new."""
-        self.checkpoints.save(self.counters.update, state, self.counters.as_json())
-        self._saved = self.counters.saved_as
+        if not self.is_saved:
+            self.checkpoints.save(self.counters.update, state, self.counters.as_json())
+            self._saved = self.counters.saved_as
 
     def export_newest(self, params: PyTree) -> None:
         """Writes policy/ if it is of another update."""

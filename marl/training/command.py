@@ -30,7 +30,7 @@ from marl.training.books import (
     EVALUATION_FILE,
     POLICY_FOLDER,
     NonFiniteError,
-)  # fmt: skip
+)
 from marl.training.checkpoint import CheckpointError
 from marl.training.loggers import LoggerError
 from marl.training.loop import train

@@ -14,13 +14,20 @@ import jax
 import jax.numpy as jnp
 
 from marl.config import TrainConfig
+from marl.evaluation.protocol import GENERATOR
 from marl.host import folder as folders
 from marl.host.device import require_memory
 from marl.host.heartbeat import Heartbeat
 from marl.host.progress import Display, make_display
 from marl.host.stopping import StopRequest
 from marl.training.assembly import Assembly, End, Outcome
-from marl.training.books import CHECKPOINTS_FOLDER, EVALUATION_FILE, Books, NonFiniteError
+from marl.training.books import (
+    CHECKPOINTS_FOLDER,
+    EVALUATION_FILE,
+    Books,
+    NonFiniteError,
+    is_finite,
+)
 from marl.training.checkpoint import CheckpointError, size_of
 from marl.training.counters import Counters
 from marl.training.episodes import add_sums
@@ -30,7 +37,6 @@ from marl.training.status import Status
 from marl.types import PyTree
 
 SECONDS_BETWEEN_PLOTS = 60.0
-GENERATOR = "threefry2x32"  # the world's, whatever jax's default is
 
 
 def train(
@@ -59,10 +65,9 @@ def seed_folders(config: TrainConfig, folder: Path) -> list[tuple[TrainConfig, P
     that of a run of its own, and such a run can go on with it."""
     if config.num_seeds == 1:
         return [(config, folder)]
-    seeds = range(config.seed, config.seed + config.num_seeds)
     return [
         (dataclasses.replace(config, seed=seed, num_seeds=1), folder / seed_folder(seed))
-        for seed in seeds
+        for seed in config.seeds
     ]
 
 
@@ -171,9 +176,7 @@ class _Session:
     def _start_state(self) -> PyTree:
         """A new run's state, or the one to go on from."""
         learner = self._assembly.learner
-        first = self._config.seed
-        seeds = range(first, first + self._config.num_seeds)
-        keys = [jax.random.key(seed, impl=GENERATOR) for seed in seeds]
+        keys = [jax.random.key(seed, impl=GENERATOR) for seed in self._config.seeds]
         template = jax.eval_shape(learner.init, keys[0])
         self._require_room(template)
         restored = self._restore(template)
@@ -251,7 +254,8 @@ class _Session:
         count = len(self._books)
         each = [part(metrics, seed, count) for seed in range(count)]
         for seed, (books, numbers) in enumerate(zip(self._books, each, strict=True)):
-            books.refuse_non_finite(numbers, part(state.params, seed, count))
+            if not is_finite(numbers):
+                books.refuse_non_finite(numbers, part(state.params, seed, count))
         self._state = state
         for books, numbers in zip(self._books, each, strict=True):
             books.record(numbers, seconds)
@@ -288,8 +292,6 @@ class _Session:
                 books.evaluate(part(self._state.params, seed, len(self._books)))
 
     def _save(self) -> None:
-        if all(books.is_saved for books in self._books):
-            return
         for books, state in zip(self._books, self._apart(), strict=True):
             books.save(state)
             books.export_newest(state.params)

@@ -62,9 +62,9 @@ class Status:
         """For example "8,192 steps, 900/s, 2:10 left | return 1.30"."""
         window, size = self._window, self._config.steps_per_update
         seeds = self._config.num_seeds
-        text = f"{self._counters.update * size:,} steps" + (
-            f" x {seeds} seeds" if seeds > 1 else ""
-        )
+        text = f"{self._counters.update * size:,} steps"
+        if seeds > 1:
+            text += f" x {seeds} seeds"
         if self._update_seconds:
             left = duration(self._seconds_left())
             text += f", {seeds * size / self._update_seconds:,.0f}/s, {left} left"

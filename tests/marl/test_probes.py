@@ -54,10 +54,11 @@ def test_value_after_one_delay_is_gamma(train):
     np.testing.assert_allclose(value, [GAMMA, 1.0, GAMMA, 1.0], atol=0.02)
 
 
-def test_time_limit_is_no_end(train):
+def test_time_limit_is_no_end(train, request):
     value = train("time_limit")[0].transition.value
     # Generated heads are still on their way. Were a limit an end, 1 would be right before it.
-    np.testing.assert_allclose(value, 1 / (1 - GAMMA), rtol=0.12)
+    is_slow = request.node.callspec.params["train"] == "hypermarl"
+    np.testing.assert_allclose(value, 1 / (1 - GAMMA), rtol=0.12 if is_slow else 0.02)
 
 
 def test_what_was_seen_once_is_remembered(train):

@@ -11,7 +11,7 @@ from marl.learners.pqn_config import PQNConfig
 from marl.networks.q_network import QNetworkConfig
 
 NETWORK = QNetworkConfig(16, 32)
-UPDATES = 80
+UPDATES = {"time_limit": 180}  # else 80; a return without an end takes longer to settle
 GAMMA = 0.9
 
 
@@ -27,21 +27,21 @@ def train():
 
     def trained(name):
         if name not in done:
-            done[name] = _train(probes.PROBES[name](16))
+            done[name] = _train(probes.PROBES[name](16), UPDATES.get(name, 80))
         return done[name]
 
     return trained
 
 
-def _train(env):
+def _train(env, updates):
     config = PQNConfig(
-        num_envs=16, num_steps=16, num_minibatches=2, update_epochs=4, total_updates=UPDATES,
+        num_envs=16, num_steps=16, num_minibatches=2, update_epochs=4, total_updates=updates,
         lr=5e-3, max_grad_norm=10.0, gamma=GAMMA, q_lambda=0.9,
-        epsilon_final=0.0, epsilon_decay_steps=UPDATES // 2 * 16 * 16,
+        epsilon_final=0.0, epsilon_decay_steps=updates // 2 * 16 * 16,
     )  # fmt: skip
     learner = pqn_vdn.make(env, NETWORK, config)
     state = learner.init(jax.random.key(0))
-    for _ in range(UPDATES):
+    for _ in range(updates):
         state, metrics = learner.train_step(state)
     state, batch = learner.collect(state)
     _, _, value = learner.policy.unroll(state.params, batch.carry, batch.observation, batch.reset)
@@ -58,9 +58,7 @@ def test_worth_after_one_delay_is_gamma_for_each_agent(train):
 
 
 def test_time_limit_is_no_end(train):
-    # Targets move with the parameters, and settle slowly. Were a limit an end, it would be 2 before
-    # the last step.
-    np.testing.assert_allclose(train("time_limit")[1], 2 / (1 - GAMMA), rtol=0.12)
+    np.testing.assert_allclose(train("time_limit")[1], 2 / (1 - GAMMA), rtol=0.02)
 
 
 def test_what_was_seen_once_is_remembered(train):

@@ -101,12 +101,17 @@ def run(folder, config, parts=None, stop=None):
     return train(config, parts or assembly(), prepare(folder), stop or StopRequest())[0]
 
 
-def newest_state(folder, size=3):
-    template = jax.eval_shape(ToyLearner(size=size).init, jax.random.key(0))
-    checkpoints = Checkpoints(folder / "checkpoints", keep=2, versions={"rules": "0.2.1"})
+def newest(folder, parts):
+    """(update, state) of the newest checkpoint of a run of those parts."""
+    template = jax.eval_shape(parts.learner.init, jax.random.key(0))
+    checkpoints = Checkpoints(folder / "checkpoints", keep=2, versions=parts.versions)
     update, state, _ = checkpoints.restore_newest(template, dict)
     checkpoints.close()
     return update, state
+
+
+def newest_state(folder, size=3):
+    return newest(folder, assembly(ToyLearner(size=size)))
 
 
 def assert_same_end(folder, other):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from test_runs_export import observe_recordings
-from test_runs_loop import OPTIONS
+from test_runs_loop import OPTIONS, assert_equal_states, newest
 from toys import CARD
 
 from marl.config import make_train_config
@@ -20,7 +20,6 @@ from marl.networks.q_network import QNetworkConfig, make_q_policy
 from marl.probes import Mortal
 from marl.tasks import task_for_static
 from marl.training.assembly import Assembly
-from marl.training.checkpoint import Checkpoints
 from marl.training.command import BundleExporter
 from marl.training.loop import train
 from marl.types import VectorObservation
@@ -47,24 +46,15 @@ def make(config):
     return Assembly(learner, BundleExporter({"network": learner.policy.recipe}), None, {})
 
 
-def end_of(folder, config):
-    template = jax.eval_shape(make(config).learner.init, jax.random.key(0))
-    checkpoints = Checkpoints(folder / "checkpoints", keep=2, versions={})
-    update, state, _ = checkpoints.restore_newest(template, dict)
-    checkpoints.close()
-    return update, jax.tree.leaves(state.replace(key=jax.random.key_data(state.key)))
-
-
 def test_resumed_equals_uninterrupted(tmp_path):
     whole, slices = tmp_path / "whole", tmp_path / "slices"
     train(config_for(), make(config_for()), prepare(whole), StopRequest())
     for stop_after in (1, 2, None):
         config = config_for(stop_after)
         train(config, make(config), prepare(slices), StopRequest())
-    (update, leaves), (other_update, others) = (end_of(f, config) for f in (slices, whole))
+    (update, state), (other_update, other) = (newest(f, make(config)) for f in (slices, whole))
     assert update == other_update == 4
-    for ours, theirs in zip(leaves, others, strict=True):
-        np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
+    assert_equal_states(state, other)
     records = [json.loads(line) for line in (slices / "metrics.jsonl").read_text().splitlines()]
     explored = [record["pqn/epsilon"] for record in records]
     np.testing.assert_allclose(explored, [1.0, 0.7, 0.4, 0.1], atol=1e-6)

@@ -13,9 +13,10 @@ from test_runs_loop import (
     assert_equal_states,
     assert_same_end,
     config_for,
+    newest,
     newest_state,
     run,
-)  # fmt: skip
+)
 from toys import ToyLearner
 
 from marl.host.folder import RunFolderError, prepare
@@ -24,7 +25,7 @@ from marl.learners.registry import LEARNERS
 from marl.probes import DelayedReward
 from marl.training.assembly import Assembly
 from marl.training.books import NonFiniteError
-from marl.training.checkpoint import CheckpointError, Checkpoints
+from marl.training.checkpoint import CheckpointError
 from marl.training.command import BundleExporter
 from marl.training.loggers import read_records
 from marl.training.loop import train
@@ -38,6 +39,21 @@ def seeds_config(updates=6, count=3, **options):
 
 def train_all(folder, config, parts=None):
     return train(config, parts or assembly(), prepare(folder), StopRequest())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a run of all seeds that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("whole")
+    train_all(folder, seeds_config())
+    return folder
+
+
+def assert_same_run(folder, whole):
+    """Every seed came to the same end, and has each record once."""
+    for seed in SEEDS:
+        assert_same_end(folder / f"seed{seed}", whole / f"seed{seed}")
+        assert [r["update"] for r in read_records(folder / f"seed{seed}")] == [1, 2, 3, 4, 5, 6]
 
 
 def test_each_seed_is_a_run_of_its_own(tmp_path):
@@ -61,50 +77,36 @@ def test_each_seed_is_a_run_of_its_own(tmp_path):
     )
 
 
-def test_resumed_together_equals_uninterrupted(tmp_path):
-    whole, slices = tmp_path / "whole", tmp_path / "slices"
-    train_all(whole, seeds_config())
+def test_resumed_together_equals_uninterrupted(whole, tmp_path):
     for stop_after in (1, 3, None):
-        train_all(slices, seeds_config(stop_after=stop_after))
-    for seed in SEEDS:
-        assert_same_end(slices / f"seed{seed}", whole / f"seed{seed}")
-        assert [r["update"] for r in read_records(slices / f"seed{seed}")] == [1, 2, 3, 4, 5, 6]
+        train_all(tmp_path, seeds_config(stop_after=stop_after))
+    assert_same_run(tmp_path, whole)
 
 
-def test_goes_on_from_the_newest_whole_checkpoint_that_all_have(tmp_path):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    train_all(whole, seeds_config())
-    train_all(killed, seeds_config(checkpoint_every=1, stop_after=4))
-    shutil.rmtree(killed / "seed5/checkpoints/4")  # killed while it was saved
-    damaged = next((killed / "seed4/checkpoints/4/arrays").rglob("*/*"))
+def test_goes_on_from_the_newest_whole_checkpoint_that_all_have(whole, tmp_path):
+    train_all(tmp_path, seeds_config(checkpoint_every=1, stop_after=4))
+    shutil.rmtree(tmp_path / "seed5/checkpoints/4")  # killed while it was saved
+    damaged = next((tmp_path / "seed4/checkpoints/4/arrays").rglob("*/*"))
     damaged.write_bytes(b"damaged")
-    train_all(killed, seeds_config())
-    for seed in SEEDS:
-        assert_same_end(killed / f"seed{seed}", whole / f"seed{seed}")
-        assert [r["update"] for r in read_records(killed / f"seed{seed}")] == [1, 2, 3, 4, 5, 6]
+    train_all(tmp_path, seeds_config())
+    assert_same_run(tmp_path, whole)
 
 
-def test_a_first_save_cut_short_starts_afresh(tmp_path):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    train_all(whole, seeds_config())
-    train_all(killed, seeds_config(stop_after=2))
-    shutil.rmtree(killed / "seed5/checkpoints/2")
-    train_all(killed, seeds_config())
-    for seed in SEEDS:
-        assert_same_end(killed / f"seed{seed}", whole / f"seed{seed}")
-        assert [r["update"] for r in read_records(killed / f"seed{seed}")] == [1, 2, 3, 4, 5, 6]
+def test_a_first_save_cut_short_starts_afresh(whole, tmp_path):
+    train_all(tmp_path, seeds_config(stop_after=2))
+    shutil.rmtree(tmp_path / "seed5/checkpoints/2")
+    train_all(tmp_path, seeds_config())
+    assert_same_run(tmp_path, whole)
 
 
-def test_one_seed_goes_on_alone(tmp_path):
-    whole, folder = tmp_path / "whole", tmp_path / "folder"
-    train_all(whole, seeds_config())
-    train_all(folder, seeds_config(stop_after=2))
-    run(folder / "seed4", dataclasses.replace(config_for(6), seed=4))
-    assert_same_end(folder / "seed4", whole / "seed4")
+def test_one_seed_goes_on_alone(whole, tmp_path):
+    train_all(tmp_path, seeds_config(stop_after=2))
+    run(tmp_path / "seed4", dataclasses.replace(config_for(6), seed=4))
+    assert_same_end(tmp_path / "seed4", whole / "seed4")
     # the others cannot follow, and nobody starts over in silence
-    shutil.rmtree(folder / "seed4/checkpoints/2")
+    shutil.rmtree(tmp_path / "seed4/checkpoints/2")
     with pytest.raises(CheckpointError, match="no checkpoint of the same update"):
-        train_all(folder, seeds_config())
+        train_all(tmp_path, seeds_config())
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
@@ -162,10 +164,7 @@ def test_learners_run_several_seeds(name, tmp_path):
         return Assembly(learner, BundleExporter({}), None, {})
 
     def end_of(folder):
-        template = jax.eval_shape(parts().learner.init, jax.random.key(0))
-        checkpoints = Checkpoints(folder / "checkpoints", keep=2, versions={})
-        update, state, _ = checkpoints.restore_newest(template, dict)
-        checkpoints.close()
+        update, state = newest(folder, parts())
         assert update == 3
         return state
 
