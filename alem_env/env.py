@@ -115,6 +115,9 @@ class Environment:
 
         Returns:
             The observation, leaves with leading axis A, and the state.
+
+        Raises:
+            ValueError: no such key, or parameters that cannot be meant.
         """
         words = _words(key, many=False)
         params = check_params(params, self.static)
@@ -133,11 +136,15 @@ class Environment:
 
         Returns:
             Observation, state, reward (A,) float32, terminated () bool, truncated () bool, info.
+
+        Raises:
+            ValueError: no such key, state or actions (see `checked_actions`), or parameters that
+                cannot be meant.
         """
         words = _words(key, many=False)
         actions = self.checked_actions(actions, (self.num_agents,))
         params = check_params(params, self.static)
-        check_state(state)
+        check_state(state, self.num_agents)
         return _step(self.static, words, state, actions, params)
 
     def reset_batch(
@@ -149,9 +156,12 @@ class Environment:
             keys: one for each world.
             params: numbers of the game, the same for all worlds, or with leading axis E.
             params_axis: 0 for the latter.
+
+        Raises:
+            ValueError: as `reset`, or another `params_axis`.
         """
         words = _words(keys, many=True)
-        params = check_params(params, self.static)
+        params = check_params(params, self.static, _num_params(params_axis, len(words)))
         return _reset_batch(self.static, params_axis, words, params)
 
     def step_batch(
@@ -162,26 +172,38 @@ class Environment:
         params: EnvParams,
         params_axis: int | None = None,
     ) -> tuple[Observation, State, jax.Array, jax.Array, jax.Array, dict]:
-        """`step` of E worlds: actions (E, A); every result has leading axis E."""
+        """`step` of E worlds: actions (E, A); every result has leading axis E.
+
+        Raises:
+            ValueError: as `step`, or another `params_axis`.
+        """
         words = _words(keys, many=True)
         actions = self.checked_actions(actions, (len(words), self.num_agents))
-        params = check_params(params, self.static)
-        check_state(states, len(words))
+        params = check_params(params, self.static, _num_params(params_axis, len(words)))
+        check_state(states, self.num_agents, len(words))
         return _step_batch(self.static, params_axis, words, states, actions, params)
 
     def action_mask(self, state: State, params: EnvParams) -> jax.Array:
-        """Legal actions (A, num_actions) bool of one world; also `observation.legal`."""
+        """Legal actions (A, num_actions) bool of one world; also `observation.legal`.
+
+        Raises:
+            ValueError: no such state, or parameters that cannot be meant.
+        """
         params = check_params(params, self.static)
-        check_state(state)
+        check_state(state, self.num_agents)
         return _action_mask(self.static, state, params)
 
     def score(self, state: State) -> dict[str, jax.Array]:
-        """The published metrics of one world, as if its episode ended now."""
-        check_state(state)
+        """The published metrics of one world, as if its episode ended now.
+
+        Raises:
+            ValueError: no such state.
+        """
+        check_state(state, self.num_agents)
         return _score(self.static, state)
 
     def checked_actions(self, actions: jax.typing.ArrayLike, shape: tuple[int, ...]) -> jax.Array:
-        """The actions as an array.
+        """The actions as an array of int32: other integers would make the world compile anew.
 
         Raises:
             ValueError: they have another shape or are no integers, or with `check_actions` have no
@@ -201,7 +223,6 @@ class Environment:
             raise ValueError(f"actions have dtype {actions.dtype}; needed are integers")
         if self.check_actions and not isinstance(actions, jax.core.Tracer):
             self._refuse_unknown_actions(np.asarray(actions))
-        # One dtype, one program.
         return actions if actions.dtype == np.int32 else actions.astype(np.int32)
 
     def _refuse_unknown_actions(self, values: np.ndarray) -> None:
@@ -213,8 +234,8 @@ class Environment:
             )
 
 
-def check_state(state: object, num_worlds: int | None = None) -> None:
-    """Refuses what is no state of one world, or of so many.
+def check_state(state: object, num_agents: int, num_worlds: int | None = None) -> None:
+    """Refuses what is no state of one world, or of `num_worlds`, with so many agents.
 
     Raises:
         ValueError: saying what it is and what is needed.
@@ -222,19 +243,36 @@ def check_state(state: object, num_worlds: int | None = None) -> None:
     if not isinstance(state, State):
         raise ValueError(
             f"state is a {type(state).__name__}, and a State is needed: the second result of reset "
-            "and step (of a VectorEnv, state.env_state holds its worlds)"
+            "and step (the state of a VectorEnv holds one as env_state)"
         )
-    shape = np.shape(state.timestep)
-    if shape == (() if num_worlds is None else (num_worlds,)):
-        return
-    if num_worlds is None:
+    worlds, agents = np.shape(state.timestep), np.shape(state.players.alive)[-1]
+    if agents != num_agents:
         raise ValueError(
-            f"state holds worlds {shape}, and one is needed: use step_batch, or jax.vmap, for many"
+            f"state has {agents} agents, and this environment {num_agents}; take a state that it "
+            "made itself"
         )
-    raise ValueError(
-        f"state holds worlds {shape}, and {num_worlds} are needed; give as many keys, actions and "
-        "worlds"
-    )
+    if num_worlds is None and worlds != ():
+        raise ValueError(
+            f"state has leading axes {worlds}, and one world is needed; for many use step_batch, "
+            "or jax.vmap"
+        )
+    if num_worlds is not None and worlds != (num_worlds,):
+        raise ValueError(
+            f"state has leading axes {worlds}, and {(num_worlds,)} are needed; give as many worlds "
+            "as keys and rows of actions (for one world use reset and step)"
+        )
+
+
+def _num_params(params_axis: object, num_worlds: int) -> int | None:
+    """How many sets of parameters there are, None for one that all worlds share."""
+    if params_axis is None:
+        return None
+    if isinstance(params_axis, bool) or params_axis != 0:
+        raise ValueError(
+            f"params_axis={params_axis!r} is unknown; choose None (parameters that all worlds "
+            "share) or 0 (fields with an entry for each world)"
+        )
+    return num_worlds
 
 
 # many worlds -> what is wrong with a key, and the remedy

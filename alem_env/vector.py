@@ -13,7 +13,7 @@ from alem_env.core.batch import over_worlds
 from alem_env.core.compiled import compiled
 from alem_env.core.params import EnvParams, check_params, params_from_alpha
 from alem_env.core.state import State
-from alem_env.core.values import whole_number
+from alem_env.core.values import real_number, whole_number
 from alem_env.env import Environment, check_state, reset_world, step_world
 from alem_env.observe.compact import Observation
 from alem_env.score import SHARES, team_score
@@ -85,6 +85,9 @@ class VectorEnv:
 
         Returns:
             Observation with leading axes (E, A), and the state.
+
+        Raises:
+            ValueError: no such keys, or parameters that cannot be meant.
         """
         keys = self._keys(key)
         params = check_params(params, self.env.static)
@@ -109,16 +112,19 @@ class VectorEnv:
             (E, ...) arrays that describe them and mean nothing elsewhere: `length`, `team_return`,
             `agent_return` (E, A), the fractions `base`, `coord`, `total`, and `achievements`
             (E, A, 93) bool.
+
+        Raises:
+            ValueError: no such keys, state or actions, or parameters that cannot be meant.
         """
         keys = self._keys(key)
         actions = self.env.checked_actions(actions, (self.num_envs, self.num_agents))
         params = check_params(params, self.env.static)
         if not isinstance(state, VectorState):
             raise ValueError(
-                f"state is a {type(state).__name__}, and the VectorState of this environment's "
-                "reset or step is needed"
+                f"state is a {type(state).__name__}, and a VectorState is needed: the second "
+                "result of this environment's reset and step"
             )
-        check_state(state.env_state, self.num_envs)
+        check_state(state.env_state, self.num_agents, self.num_envs)
         return _step(self, keys, state, actions, params)
 
     def _keys(self, key: jax.Array) -> jax.Array:
@@ -133,12 +139,10 @@ class VectorEnv:
 
 def _as_range(alpha_range: object) -> tuple[float, float]:
     try:
-        if isinstance(alpha_range, str) or any(isinstance(end, bool) for end in alpha_range):
-            raise TypeError
-        low, high = map(float, alpha_range)
+        low, high = (real_number("alpha_range", end, 0.0, 1.0) for end in alpha_range)
     except (TypeError, ValueError):
-        low = high = float("nan")
-    if not 0.0 <= low <= high <= 1.0:
+        low, high = 1.0, 0.0
+    if low > high:
         raise ValueError(
             f"alpha_range={alpha_range!r} must be two numbers, low <= high, within [0, 1]"
         )

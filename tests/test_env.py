@@ -22,6 +22,7 @@ KEY = rng.key(0)
         (dict(num_agents=9), "num_agents=9"),
         (dict(num_comm_channels=-1), "num_comm_channels=-1"),
         (dict(rules_version="0.3"), "rules_version='0.3'"),
+        (dict(rules_version=np.array(["0.1.0"])), "rules_version=array"),
         (dict(preset="hard"), "preset='hard'"),
         (dict(difficulty="hard"), "difficulty"),
         (dict(num_agents=2.5), "num_agents=2.5"),
@@ -177,36 +178,47 @@ def _same(found, expected):
 
 
 @pytest.fixture(scope="module")
-def shapes():
-    """Shapes of a state of one world; nothing compiles."""
-    params = alem_env.difficulty("hard")
-    return jax.eval_shape(lambda: ENV.reset(KEY, params))[1]
+def state():
+    """The shapes of one world's state; nothing compiles."""
+    return jax.eval_shape(lambda: ENV.reset(KEY, PARAMS))[1]
 
 
-def test_states_of_the_wrong_kind_are_named(shapes):
-    params = alem_env.difficulty("hard")
-    many = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape), x.dtype), shapes)
-    vector = alem_env.VectorEnv(ENV, 4)
-    of_two = VectorState(many, np.zeros((2, 3)), np.zeros(2))
+def test_wrong_states_are_refused(state):
+    two = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape), x.dtype), state)
+    of_two = VectorState(two, np.zeros((2, 3)), np.zeros(2))
+    pair, four = alem_env.make(num_agents=2), alem_env.VectorEnv(ENV, 4)
+    actions, keys = np.zeros((4, 3), int), jax.random.split(KEY, 4)
     for call, named in [
-        (lambda: ENV.step(KEY, None, ACTIONS, params), "state is a NoneType, and a State"),
-        (lambda: ENV.step(KEY, of_two, ACTIONS, params), "state is a VectorState"),
-        (lambda: ENV.step(KEY, many, ACTIONS, params), r"worlds \(2,\), and one is needed"),
-        (lambda: ENV.score(many), r"worlds \(2,\), and one is needed"),
-        (lambda: vector.step(KEY, of_two, np.zeros((4, 3), int), params), "and 4 are needed"),
-        (lambda: vector.step(KEY, shapes, np.zeros((4, 3), int), params), "VectorState of this"),
+        (lambda: ENV.step(KEY, None, ACTIONS, PARAMS), "state is a NoneType, and a State"),
+        (lambda: ENV.step(KEY, of_two, ACTIONS, PARAMS), "state is a VectorState.*env_state"),
+        (lambda: ENV.step(KEY, two, ACTIONS, PARAMS), r"leading axes \(2,\).*step_batch"),
+        (lambda: ENV.score(two), r"leading axes \(2,\).*jax.vmap"),
+        (lambda: ENV.action_mask(two, PARAMS), r"leading axes \(2,\)"),
+        (lambda: pair.step(KEY, state, ACTIONS[:2], PARAMS), "3 agents, and this environment 2"),
+        (lambda: ENV.step_batch(keys, two, actions, PARAMS), r"\(2,\), and \(4,\) are needed"),
+        (lambda: ENV.step_batch(keys, state, actions, PARAMS), r"\(\), and \(4,\) are needed"),
+        (lambda: four.step(KEY, of_two, actions, PARAMS), r"\(2,\), and \(4,\) are needed"),
+        (lambda: four.step(KEY, two, actions, PARAMS), "state is a State, and a VectorState"),
     ]:
         with pytest.raises(ValueError, match=named):
             call()
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint32, np.int64, jnp.int16])
-def test_actions_of_every_integer_kind_are_one_program(dtype):
+def test_integers_of_every_kind_are_one_program(dtype):
     actions = ENV.checked_actions(np.array([0, 59, 3]).astype(dtype), (3,))
     assert actions.dtype == np.int32 and actions.tolist() == [0, 59, 3]
 
 
-@pytest.mark.parametrize("alpha_range", ["01", (False, True), (0.5,), (0.5, 0.4), 3])
-def test_ranges_of_difficulty_that_are_none(alpha_range):
-    with pytest.raises(ValueError, match="alpha_range="):
-        alem_env.VectorEnv(ENV, 2, alpha_range=alpha_range)
+def test_parameters_of_each_world_need_their_axis():
+    each = jax.tree.map(lambda x: np.stack([x] * 3), PARAMS)
+    for params, axis, named in [
+        (each, None, r"has shape \(3,\), and \(\) is needed; .* params_axis=0"),
+        (each, 0, r"has shape \(3,\), and \(2,\) is needed"),
+        (PARAMS, 0, r"has shape \(\), and \(2,\) is needed"),
+        (each, 1, "params_axis=1 is unknown; choose None"),
+        (each, "x", "params_axis='x' is unknown; choose None"),
+        (each, True, "params_axis=True is unknown"),
+    ]:
+        with pytest.raises(ValueError, match=named):
+            ENV.reset_batch(jax.random.split(KEY), params, axis)

@@ -76,7 +76,7 @@ class StaticParams:
             object.__setattr__(self, name, size)
         for name in STATIC_SWITCHES:
             object.__setattr__(self, name, switch(name, getattr(self, name)))
-        if self.rules_version not in RULES_VERSIONS:
+        if not isinstance(self.rules_version, str) or self.rules_version not in RULES_VERSIONS:
             raise ValueError(
                 f"rules_version={self.rules_version!r} is unknown; "
                 f"choose one of {', '.join(RULES_VERSIONS)}"
@@ -230,18 +230,25 @@ def make_params(**values) -> EnvParams:
     return params
 
 
-def check_params(params: EnvParams, static: StaticParams) -> EnvParams:
+def check_params(
+    params: EnvParams, static: StaticParams, num_worlds: int | None = None
+) -> EnvParams:
     """Refuses parameters that cannot be meant for this environment.
 
-    Looks at Python and numpy numbers only: others may be traced, or still on their way from a
-    device.
+    Looks at Python's and numpy's numbers only. Of jax arrays, which may be traced or still on their
+    way from a device, the shapes count.
+
+    Args:
+        params: as a caller gives them; `replace` may have put in anything.
+        static: the environment's.
+        num_worlds: E, if the fields are (E,), for each world its own. None: they are scalars.
 
     Returns:
-        The parameters; Python numbers, as `replace` may have put in, have the dtypes that
-        `difficulty` gives them, so that nothing compiles anew for them.
+        The parameters, with all numbers in the dtypes that `difficulty` gives them: others would
+        make the world compile anew.
 
     Raises:
-        ValueError: no EnvParams; a field that holds no number, or one out of range; more
+        ValueError: no EnvParams; a field of another kind or shape, or out of range; more
             construction sites than slots; parameters of the game without coordination for one with
             it.
     """
@@ -249,7 +256,9 @@ def check_params(params: EnvParams, static: StaticParams) -> EnvParams:
         raise ValueError(
             f"params={params!r} is no EnvParams; make one with alem_env.difficulty('hard')"
         )
-    params = _with_dtypes(params)
+    shape = () if num_worlds is None else (num_worlds,)
+    fields = {name: _checked_field(name, value, shape) for name, value in vars(params).items()}
+    params = params.replace(**fields)
     if static.construction_enabled:
         for name in ("num_construction_sites", "num_mining_construction_sites"):
             number = getattr(params, name)
@@ -266,13 +275,20 @@ def check_params(params: EnvParams, static: StaticParams) -> EnvParams:
     return params
 
 
-def _with_dtypes(params: EnvParams) -> EnvParams:
-    plain = {n: v for n, v in vars(params).items() if not hasattr(v, "dtype")}
-    fields = EnvParams.__dataclass_fields__
-    try:
-        return params.replace(**{n: _as_field(n, v, fields[n].default) for n, v in plain.items()})
-    except ValueError as error:
-        raise ValueError(f"params.{error}") from error
+def _checked_field(name: str, value: object, shape: tuple[int, ...]) -> object:
+    default = EnvParams.__dataclass_fields__[name].default
+    found = getattr(value, "shape", ())
+    if found != shape:
+        raise ValueError(
+            f"params: {name} has shape {found}, and {shape} is needed; worlds with parameters of "
+            "their own are for reset_batch and step_batch, with params_axis=0 and all fields (E,)"
+        )
+    if isinstance(value, jax.Array):
+        return value
+    if not shape:
+        return _as_field(name, value[()] if isinstance(value, np.ndarray) else value, default)
+    ends = [_as_field(name, end, default) for end in (value.min(), value.max())]
+    return value.astype(ends[0].dtype)
 
 
 def _is_known(value: object) -> bool:

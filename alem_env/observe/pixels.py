@@ -4,6 +4,7 @@ import numpy as np
 
 from alem_env.core.state import State
 from alem_env.core.tables import LIGHT_INDEX, MAP_SIZE, VIEW_SIZE
+from alem_env.core.values import whole_number
 from alem_env.observe import tiles
 
 _MARGIN = max(VIEW_SIZE)  # so that any view can be cut out
@@ -23,13 +24,13 @@ def render(state: State, agent: int | None = None, window: tuple[int, int] | Non
         (height, width, 3) uint8.
 
     Raises:
-        ValueError: there is no such agent, or the window is larger than the floor.
+        ValueError: there is no such agent, or the window is no pair of whole numbers or larger
+            than the floor.
     """
-    agents = state.players.alive.shape[0]
-    if agent is not None and not 0 <= agent < agents:
-        raise ValueError(f"agent={agent} must lie between 0 and {agents - 1}")
-    if window is not None and not all(1 <= w <= m for w, m in zip(window, MAP_SIZE, strict=True)):
-        raise ValueError(f"window={window} must lie between (1, 1) and {MAP_SIZE}")
+    if agent is not None:
+        agent = whole_number("agent", agent, 0, state.players.alive.shape[0] - 1)
+    if window is not None:
+        window = _as_window(window)
     picture = _floor(state)
     if agent is not None:
         picture = np.pad(picture, [(_MARGIN * tiles.SIZE,) * 2] * 2 + [(0, 0)])
@@ -40,6 +41,19 @@ def render(state: State, agent: int | None = None, window: tuple[int, int] | Non
     middle = np.asarray(state.players.position).mean(0).round().astype(int)
     corner = np.clip(middle - np.array(window) // 2, 0, np.array(MAP_SIZE) - window)
     return _cut(picture, corner, window)
+
+
+def _as_window(window: object) -> tuple[int, int]:
+    try:
+        rows, columns = window
+        sizes = (("rows", rows, MAP_SIZE[0]), ("columns", columns, MAP_SIZE[1]))
+        rows, columns = (whole_number(name, size, 1, most) for name, size, most in sizes)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"window={window!r} must be two whole numbers, rows and columns, from (1, 1) to "
+            f"{MAP_SIZE}"
+        ) from error
+    return rows, columns
 
 
 def _floor(state: State) -> np.ndarray:

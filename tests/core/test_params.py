@@ -182,24 +182,38 @@ def test_mixtures_of_switches_and_parameters_are_the_users_own(static, params):
     check_params(params, static)
 
 
-def test_python_numbers_get_the_dtypes_of_difficulty():
-    given = difficulty("hard").replace(p_max_agents=1, max_timesteps=50, god_mode=True)
+def test_numbers_of_any_kind_get_the_dtypes_of_difficulty():
+    """Else the world would compile anew for them."""
+    given = difficulty("hard").replace(
+        p_max_agents=1, max_timesteps=np.int64(50), god_mode=True, handover_ratio=np.array(0.5)
+    )
     checked = check_params(given, WHOLE)
-    kinds = {name: np.dtype(type(value)) for name, value in vars(difficulty("hard")).items()}
-    assert {name: np.dtype(type(value)) for name, value in vars(checked).items()} == kinds
+    assert [np.asarray(v).dtype for v in vars(checked).values()] == [
+        np.asarray(v).dtype for v in vars(difficulty("easy")).values()
+    ]
     assert (checked.p_max_agents, checked.max_timesteps, checked.god_mode) == (1.0, 50, True)
+
+
+def test_fields_of_many_worlds_are_checked_too():
+    each = jax.tree.map(lambda x: np.stack([x, x]), difficulty(0.5))
+    checked = check_params(each.replace(p_max_agents=np.array([0.5, 1.0])), WHOLE, num_worlds=2)
+    assert checked.p_max_agents.dtype == np.float32
+    with pytest.raises(ValueError, match=r"p_max_agents=np.float64\(nan\)"):
+        check_params(each.replace(p_max_agents=np.array([0.5, np.nan])), WHOLE, num_worlds=2)
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        dict(p_max_agents=float("nan")), dict(p_max_agents=None), dict(p_max_agents=True),
+        dict(p_max_agents=float("nan")), dict(p_max_agents=np.float32("nan")),
+        dict(p_max_agents=None), dict(p_max_agents=True), dict(p_max_agents=7.0),
+        dict(p_max_agents=np.zeros(2)), dict(p_max_agents=jax.numpy.zeros((1,))),
         dict(max_timesteps=2.5), dict(max_timesteps=2**40), dict(god_mode=1),
         dict(mob_health_multiplier="2"), dict(mob_health_multiplier=1e300),
     ],
 )  # fmt: skip
-def test_fields_that_hold_no_number_are_named(wrong):
-    with pytest.raises(ValueError, match=f"params.{next(iter(wrong))}="):
+def test_fields_that_replace_spoilt_are_named(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
         check_params(difficulty("hard").replace(**wrong), WHOLE)
 
 

@@ -51,7 +51,13 @@ def test_a_view_is_cut_out_of_the_floor():
     assert render(corner, window=(20, 30)).shape == (320, 480, 3)
 
 
-@pytest.mark.parametrize("wrong", [dict(agent=3), dict(agent=-1), dict(window=(49, 10))])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        dict(agent=3), dict(agent=-1), dict(agent="a"), dict(agent=0.5), dict(window=(49, 10)),
+        dict(window=3), dict(window=(1.5, 2)), dict(window=(3, 3, 3)), dict(window="33"),
+    ],
+)  # fmt: skip
 def test_what_cannot_be_shown_is_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         render(plain_state(STATIC), **wrong)
