@@ -17,7 +17,6 @@ from alem_env.reference import from_reference, to_reference
 
 TOLERANCE = 1e-5  # of floats, relative above 1: XLA versions differ in the last bit
 INIT = -1  # step of the state that world generation makes
-OBSERVED_EVERY = 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +98,7 @@ def _verify_transitions(recording, single_step, progress) -> Outcome:
     expected, found = recording.init, to_reference(state, static)
     difference = compare(INIT, expected, found)
     layout = _layout_difference(expected, found)
+    layout = layout or _missing_score(recording, jax.eval_shape(world.env.score, state))
     if layout or (difference and not single_step):
         return Outcome(0, layout or difference)
     for t in range(recording.num_steps):
@@ -121,7 +121,7 @@ def _verify_transitions(recording, single_step, progress) -> Outcome:
             "mask": recording.masks[t], **expected,
             "rewards": recording.rewards[t], "done": recording.done[t],
         }  # fmt: skip
-        if t % OBSERVED_EVERY == OBSERVED_EVERY - 1 and recording.observations.rows:
+        if t % rec.OBSERVED_EVERY == rec.OBSERVED_EVERY - 1:
             wanted["obs"] = _recorded_observation(recording, t)
             found["obs"] = np.asarray(world.expand(observation))
         difference = difference or compare(t, wanted, found)
@@ -143,6 +143,16 @@ def _layout_difference(
         if (wanted.shape, wanted.dtype.kind) != (have.shape, have.dtype.kind):
             made = [f"{array.dtype} of shape {array.shape}" for array in (wanted, have)]
             return Difference(INIT, name, (), *made)
+    return None
+
+
+def _missing_score(recording: rec.Transitions, ours: Mapping[str, object]) -> Difference | None:
+    """The first part of the score that the recording lacks: nothing would be said of it else."""
+    for name in ours:
+        if name not in recording.score:
+            return Difference(
+                INIT, f"score/{name}", (), "nothing: the recording lacks it", "a value"
+            )
     return None
 
 

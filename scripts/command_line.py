@@ -5,6 +5,7 @@ Imports the standard library only, since the reference's interpreter imports it 
 
 import argparse
 import json
+import math
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+LEVELS = ("none", "easy", "medium", "hard")
 MAX_SEED = 2**32 - 1  # of a jax key
 STOPPED = 130  # as shells have it: 128 + SIGINT
 ON_TERMINAL, ELSEWHERE = 0.5, 10.0  # seconds between two signs of life
@@ -116,10 +118,10 @@ def field_value(text: str) -> str:
     """The type of an argparse option FIELD=JSON: a number, true or false."""
     name, _, value = text.partition("=")
     try:
-        number = json.loads(value)
-    except (ValueError, RecursionError):
-        number = None
-    if not name.isidentifier() or not isinstance(number, int | float) or not abs(number) < 1e9:
+        is_number = math.isfinite(json.loads(value))
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        is_number = False
+    if not name.isidentifier() or not is_number:
         raise argparse.ArgumentTypeError(
             f"{text!r} must be FIELD=JSON, for instance shared_reward=true or p_max_agents=0.5"
         )
@@ -127,13 +129,15 @@ def field_value(text: str) -> str:
 
 
 def difficulty_level(text: str) -> str:
-    """The type of an argparse option that names a difficulty. Only our interpreter has it."""
-    from alem_env.core.params import difficulty  # late: --help needs no jax
-
+    """The type of an argparse option that names a difficulty, as `alem_env.difficulty` knows it."""
     try:
-        difficulty(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        is_known = text.lower() in LEVELS or 0.0 <= float(text) <= 1.0
+    except ValueError:
+        is_known = False
+    if not is_known:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is unknown; choose {', '.join(LEVELS)}, or a number in [0, 1]"
+        )
     return text
 
 
@@ -144,6 +148,19 @@ def file_to_write(text: str) -> Path:
         check_writable(path)
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}; name another file") from error
+    return path
+
+
+def folder_to_make(text: str) -> Path:
+    """The type of an argparse option that names a folder, new or empty: refused now as well."""
+    path = Path(text)
+    try:
+        if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+            raise FileExistsError("is no empty folder")
+        there = next(place for place in (path, *path.absolute().parents) if place.exists())
+        check_writable(there / "file")
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}; name a new one") from error
     return path
 
 

@@ -6,7 +6,7 @@ ref/bin/python scripts/digest_reference.py --difficulty hard --first-seed 0 --wo
 
 import argparse
 
-from command_line import run, whole_number
+from command_line import MAX_SEED, difficulty_level, run, whole_number
 from reference import need_reference
 
 BATCH = 64
@@ -16,8 +16,10 @@ def parse_args():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--difficulty", required=True, metavar="LEVEL")
-    parser.add_argument("--first-seed", type=whole_number(0, 0), required=True, metavar="SEED")
+    parser.add_argument("--difficulty", type=difficulty_level, required=True, metavar="LEVEL")
+    parser.add_argument(
+        "--first-seed", type=whole_number(0, 0, MAX_SEED), required=True, metavar="SEED"
+    )
     parser.add_argument("--worlds", type=whole_number(1, 64), required=True, metavar="N")
     return parser.parse_args()
 

@@ -36,7 +36,14 @@ last bit. The reference draws its random numbers with jax 0.4's non-partitionabl
 import argparse
 from pathlib import Path
 
-from command_line import MAX_SEED, check_writable, field_value, run, whole_number
+from command_line import (
+    MAX_SEED,
+    check_writable,
+    difficulty_level,
+    field_value,
+    run,
+    whole_number,
+)
 from reference import KINDS, need_reference
 
 
@@ -46,30 +53,27 @@ def parse_args():
     )
     ap.add_argument("--out", required=True, help="file to write; {seed} in it is replaced")
     ap.add_argument("--kind", choices=KINDS, default="play")
-    ap.add_argument("--difficulty", default="medium", help="none, easy, medium, hard or an alpha")
     ap.add_argument(
-        "--seed",
-        type=whole_number(0, 1, MAX_SEED),
-        nargs="+",
-        default=[0],
+        "--difficulty", type=difficulty_level, default="medium", metavar="LEVEL",
+        help="none, easy, medium, hard or an alpha",
+    )  # fmt: skip
+    ap.add_argument(
+        "--seed", type=whole_number(0, 1, MAX_SEED), nargs="+", default=[0],
         help="one file per seed",
-    )
+    )  # fmt: skip
     ap.add_argument("--steps", type=whole_number(1, 200), default=200)
-    ap.add_argument("--players", type=whole_number(1, 3), default=3)
+    ap.add_argument("--players", type=whole_number(1, 3, 8), default=3)
     ap.add_argument("--channels", type=whole_number(0, 4, 32), default=4)
     ap.add_argument(
-        "--set",
-        type=field_value,
-        nargs="*",
-        default=[],
-        metavar="FIELD=JSON",
+        "--set", type=field_value, nargs="*", default=[], metavar="FIELD=JSON",
         help="further EnvParams overrides",
-    )
+    )  # fmt: skip
     args = ap.parse_args()
     if len(args.seed) > 1 and "{seed}" not in args.out:
         ap.error(f"--out {args.out}: with several seeds the name must hold {{seed}}")
     try:
-        check_writable(Path(args.out.replace("{seed}", str(args.seed[0]))))
+        for seed in args.seed:
+            check_writable(Path(args.out.replace("{seed}", str(seed))))
     except OSError as error:
         ap.error(f"--out {args.out}: {error}; name another file")
     return args

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from command_line import (
     MAX_SEED,
-    check_writable,
     difficulty_level,
     field_value,
+    folder_to_make,
     note,
     run,
     whole_number,
@@ -70,20 +70,11 @@ def parse_args() -> argparse.Namespace:
         "--set", type=field_value, nargs="+", default=[], metavar="FIELD=JSON",
         help="further EnvParams of the reference, for instance shared_reward=true",
     )  # fmt: skip
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the recordings there")
-    args = parser.parse_args()
-    if args.keep and args.keep.exists() and not (args.keep.is_dir() and is_empty(args.keep)):
-        parser.error(f"--keep {args.keep}: is no empty folder; name a new one")
-    if args.keep and not args.keep.exists():
-        try:
-            check_writable(args.keep)
-        except OSError as error:
-            parser.error(f"--keep {args.keep}: {error}; name another folder")
-    return args
-
-
-def is_empty(folder: Path) -> bool:
-    return not any(folder.iterdir())
+    parser.add_argument(
+        "--keep", type=folder_to_make, metavar="FOLDER",
+        help="keep the recordings there, in a new or empty folder",
+    )  # fmt: skip
+    return parser.parse_args()
 
 
 def verify_all(args: argparse.Namespace, folder: Path) -> tuple[list[tuple], bool]:

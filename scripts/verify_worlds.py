@@ -24,16 +24,13 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument("--reference", required=True, metavar="PYTHON", help="its interpreter")
     parser.add_argument(
-        "--worlds", type=whole_number(1, 4096, 2**20), default=1024, metavar="N",
+        "--worlds", type=whole_number(1, 4096), default=1024, metavar="N",
         help="of each difficulty, default 1024",
     )  # fmt: skip
     parser.add_argument(
-        "--first-seed",
-        type=whole_number(0, 0, MAX_SEED - 2**20),
-        default=0,
-        metavar="SEED",
+        "--first-seed", type=whole_number(0, 0, MAX_SEED), default=0, metavar="SEED",
         help="default 0",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--difficulty", type=difficulty_level, nargs="+",
         default=["easy", "medium", "hard"], metavar="LEVEL",
@@ -47,6 +44,11 @@ def parse_args() -> argparse.Namespace:
     if "none" in map(str.lower, args.difficulty):
         parser.error(
             "--difficulty none: is a game of its own; verify it with verify_against_reference.py"
+        )
+    if args.first_seed + args.worlds - 1 > MAX_SEED:
+        parser.error(
+            f"--worlds {args.worlds}: from --first-seed {args.first_seed} on, only "
+            f"{MAX_SEED - args.first_seed + 1} seeds are left; lower one of them"
         )
     return args
 

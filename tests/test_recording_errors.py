@@ -118,6 +118,37 @@ def test_missing_array(play, write, name):
         load(write(without(play, name)))
 
 
+@pytest.mark.parametrize("names", [["obs/t"], ["obs/t", "obs/i", "obs/v"]])
+def test_missing_observations(play, write, names):
+    with pytest.raises(RecordingError, match=f"lacks {', '.join(names)}"):
+        load(write(without(play, *names)))
+
+
+def test_no_observation_before_the_tenth_step(play, write):
+    named = ("actions", "keys", "mask", "rewards", "done")
+    short = {
+        name: value for name, value in play.items() if name.split("/")[0] not in ("obs", "step")
+    }
+    assert load(write({**short, **{name: play[name][:9] for name in named}})).num_steps == 9
+
+
+@pytest.mark.parametrize("lost", [lambda name: name == "score/Team/mean_xp", lambda _: True])
+def test_a_score_that_is_missing_is_a_difference(play, write, monkeypatch, lost):
+    """Else a replay would say ok and not tell what it did not compare."""
+    whole = load(PLAY)
+    start = from_reference(whole.init, whole.static)
+    monkeypatch.setattr(Environment, "reset", lambda *_: (None, start))
+    names = [name for name in play if name.startswith("score/") and lost(name)]
+    outcome = verify(load(write(without(play, *names))))
+    assert outcome.difference.field in names and "lacks it" in str(outcome.difference)
+    assert outcome.steps == 0
+
+
+def test_a_name_that_no_file_can_have():
+    with pytest.raises(RecordingError, match="name too long.*name a recording"):
+        load("x" * 300)
+
+
 @pytest.mark.parametrize("name", ["actions", "keys", "mask", "rewards", "done"])
 def test_lengths_that_do_not_agree(play, write, name):
     with pytest.raises(RecordingError, match="shape.*cut short"):

@@ -186,6 +186,9 @@ def parameters(overrides, players, channels):
 def record_all(args):
     """Recordings as the options of `record_reference.py` ask; prints what they reach."""
     changes = {k: json.loads(v) for k, v in (item.split("=", 1) for item in args.set)}
+    known = {field.name for field in dataclasses.fields(EnvParams)}
+    for name in set(changes) - known:
+        raise SystemExit(f"--set {name}: EnvParams has no such field; known are {sorted(known)}")
     overrides = overrides_of(args.difficulty) | changes
     params, static = parameters(overrides, args.players, args.channels)
     programs = compile_programs(params, static)
@@ -200,7 +203,7 @@ def record_all(args):
             fields=sorted(flat),
         )  # fmt: skip
         out["meta"] = np.array(json.dumps(meta))
-        save(args.out.format(seed=seed), out)
+        save(args.out.replace("{seed}", str(seed)), out)
     missing = [a.name for a in Achievement if not unlocked[a.value]]
     print(
         f"{len(args.seed)} recordings, {args.steps} steps each; achievements unlocked "

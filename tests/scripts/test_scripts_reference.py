@@ -1,22 +1,25 @@
 """Commands that meet the reference, alem-env, in an environment that does not have it."""
 
 import importlib.util
+import re
 import signal
 import subprocess
 import sys
 import time
+from argparse import ArgumentTypeError
 
 import pytest
 import replaying
+from command_line import difficulty_level, folder_to_make
 from commands import SCRIPTS, call, lines, start
 from reference import KINDS
 
-from alem_env import recording
+from alem_env import difficulty, recording
 
 GOLDEN = SCRIPTS.parent / "tests" / "golden"
 WITHOUT_HYDRA = (
-    "benchmark.py", "benchmark_reference.py", "record_reference.py", "verify_against_reference.py",
-    "verify_recording.py",
+    "benchmark.py", "benchmark_reference.py", "digest_reference.py", "record_reference.py",
+    "verify_against_reference.py", "verify_recording.py", "verify_worlds.py",
 )  # fmt: skip
 without_reference = pytest.mark.skipif(
     importlib.util.find_spec("alem") is not None, reason="alem-env is installed here"
@@ -77,6 +80,67 @@ def test_a_reference_that_does_not_do_is_told_in_one_line(version, words, fake, 
     message = lines(done.stderr)[-1]
     assert "--reference" in message and all(word in message for word in words), message
     assert "Traceback" not in done.stderr
+
+
+_LONG = 10**22
+_VERIFY = ("verify_against_reference.py", "--reference", "none", "--seeds", "1")
+_WORLDS = ("verify_worlds.py", "--reference", "none")
+_RECORD = ("record_reference.py", "--out", "x.npz")
+
+
+@pytest.mark.parametrize(
+    "command, named",
+    [
+        ((*_VERIFY, "--channels", "99"), "--channels: '99' must be a whole number from 0 to 32"),
+        ((*_VERIFY, "--set", "foo"), "--set: 'foo' must be FIELD=JSON"),
+        ((*_VERIFY, "--set", "p_max_agents=NaN"), "--set: 'p_max_agents=NaN' must be FIELD=JSON"),
+        ((*_VERIFY, "--set", "p_max_agents=1e999"), "must be FIELD=JSON"),
+        ((*_VERIFY, "--set", 'p_max_agents="x"'), "must be FIELD=JSON"),
+        ((*_VERIFY, "--seeds", f"{_LONG}"), "--seeds: .* from 0 to 4294967295"),
+        ((*_VERIFY, "--keep", "/proc/foo"), "--keep: '/proc/foo': nothing can be written"),
+        ((*_VERIFY, "--keep", "/proc"), "--keep: '/proc': is no empty folder"),
+        ((*_VERIFY, "--difficulty", "1.5"), "--difficulty: '1.5' is unknown; choose none, easy"),
+        ((*_WORLDS, "--first-seed", f"{_LONG}"), "--first-seed: .* from 0 to 4294967295"),
+        ((*_WORLDS, "--first-seed", "4294967295", "--worlds", "2"), "only 1 seeds are left"),
+        (("record_reference.py", "--out", "/proc/x.npz"), "--out /proc/x.npz: nothing can be"),
+        ((*_RECORD, "--difficulty", "nonsense"), "--difficulty: 'nonsense' is unknown"),
+        ((*_RECORD, "--set", "foo=1="), "--set: 'foo=1=' must be FIELD=JSON"),
+        ((*_RECORD, "--players", "9"), "--players: '9' must be a whole number from 1 to 8"),
+    ],
+)
+def test_options_are_refused_before_anything_starts(command, named, tmp_path):
+    done = call(*command, cwd=tmp_path)
+    assert done.returncode == 2 and done.stdout == ""
+    assert re.search(named, lines(done.stderr)[-1]), done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_folders_to_keep_may_lie_deep(tmp_path):
+    assert folder_to_make(str(tmp_path / "a" / "b")) == tmp_path / "a" / "b"
+    assert folder_to_make(str(tmp_path)) == tmp_path
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["none", "Hard", "0.25", "1", "nan", "1.01", "-0", "", "brutal"])
+def test_levels_are_those_of_the_world(text):
+    """The reference's interpreter cannot ask `alem_env`: the commands have names of their own."""
+
+    def is_known(read):
+        try:
+            return bool(read(text)) or True
+        except (ValueError, ArgumentTypeError):
+            return False
+
+    assert is_known(difficulty_level) == is_known(difficulty)
+
+
+def test_the_error_is_told_and_not_the_footer_below_it(fake, tmp_path):
+    said = "echo 'jax.errors.KeyReuseError: twice' >&2; echo '--------' >&2; echo 'Set X.' >&2"
+    done = call(
+        "verify_against_reference.py", "--reference", fake("0.2.1", f"{said}; exit 1"), "--seeds",
+        "1", cwd=tmp_path,
+    )  # fmt: skip
+    assert lines(done.stderr)[-1].endswith("status 1: jax.errors.KeyReuseError: twice")
 
 
 def test_ctrl_c_is_one_line_and_leaves_no_files(fake, tmp_path):
