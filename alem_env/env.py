@@ -20,7 +20,8 @@ import numpy as np
 from alem_env.core import rng
 from alem_env.core.batch import over_worlds, single_world
 from alem_env.core.compiled import compiled
-from alem_env.core.params import EnvParams, StaticParams, check_params, difficulty
+from alem_env.core.params import EnvParams, StaticParams, difficulty
+from alem_env.core.params_check import check_params
 from alem_env.core.state import State
 from alem_env.core.values import switch
 from alem_env.observe.compact import Observation, observe

@@ -17,9 +17,9 @@ from alem_env.core.params import (
     STATIC_SWITCHES,
     EnvParams,
     StaticParams,
-    check_params,
     make_params,
 )
+from alem_env.core.params_check import check_params
 from alem_env.core.tables import MAP_SIZE
 from alem_env.core.values import switch, whole_number
 from alem_env.observe import dense

@@ -113,7 +113,7 @@ def to_reference(state: st.State, static: StaticParams) -> dict[str, np.ndarray]
         out["map"][0] = np.asarray(ripen(jnp.asarray(out["map"][0]), state.plants))
     for row, (floor, field) in enumerate(_STAMPED):
         cells = tuple(getattr(s.ladders, field)[floor].T.astype(int))
-        stamped = out["item_map"][floor][cells] >= 5
+        stamped = out["item_map"][floor][cells] >= storage.STAMPED_ITEM
         out["item_map"][floor][cells] = np.where(
             stamped, s.ladders.stamp[row], out["item_map"][floor][cells]
         )
@@ -172,7 +172,7 @@ def from_reference(flat: Mapping[str, np.ndarray], static: StaticParams) -> st.S
     stamp = []
     for floor, field in _STAMPED:
         item = flat["item_map"][floor][tuple(flat[f"{field}_ladders"][floor].T)]
-        stamp.append(np.where(item >= 5, item, 0))
+        stamp.append(np.where(item >= storage.STAMPED_ITEM, item, 0))
     state = st.State(
         floor=floors[current],
         stored=stored,

@@ -12,9 +12,12 @@ from alem_env.core.enums import Achievement, DeathCause, Specialization
 from alem_env.core.params import StaticParams
 from alem_env.core.state import State
 from alem_env.core.storage import unpack_floor
-from alem_env.core.tables import ACHIEVEMENT_WEIGHT, COORDINATION_ACHIEVEMENTS
+from alem_env.core.tables import (
+    ACHIEVEMENT_WEIGHT,
+    COORDINATION_ACHIEVEMENTS,
+    OVERWORLD_KILLS,
+)
 
-_FIRST_FLOOR_KILLS = 10  # the overworld counts from here, so that its ladder is open
 _INVENTORY = (
     "wood", "stone", "coal", "iron", "diamond", "sapling", "pickaxe", "sword", "bow", "arrows",
     "armour", "torches", "ruby", "sapphire",
@@ -314,9 +317,9 @@ def _fight_and_craft_metrics(c) -> dict:
 
 def _progress_metrics(state: State) -> dict:
     on_floor = state.floor.monsters_killed
-    current = on_floor - _FIRST_FLOOR_KILLS * (state.floor_index == 0)
+    current = on_floor - OVERWORLD_KILLS * (state.floor_index == 0)
     elsewhere = unpack_floor(state.stored, state.floor).monsters_killed.sum()
-    total = on_floor + elsewhere - _FIRST_FLOOR_KILLS
+    total = on_floor + elsewhere - OVERWORLD_KILLS
     return {
         "Progression/total_monsters_killed": total,
         "Progression/current_level_monsters_killed": current,

@@ -60,7 +60,7 @@ def step(
     state = interact.interact(luck, state, actions, params, static)
     health_after_interaction = state.players.health
     state = placing.place(luck, state, actions, params, static)
-    state = construction.construct(state, actions, params, static)
+    state = construction.construct(state, actions, static)
     state = projectiles.shoot(state, actions)
     state = magic.heal(state, actions)
     state = magic.drink_potion(state, actions)

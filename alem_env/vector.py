@@ -11,7 +11,8 @@ from jax import lax
 from alem_env.core import rng
 from alem_env.core.batch import over_worlds
 from alem_env.core.compiled import compiled
-from alem_env.core.params import EnvParams, check_params, params_from_alpha
+from alem_env.core.params import EnvParams, params_from_alpha
+from alem_env.core.params_check import check_params
 from alem_env.core.state import State
 from alem_env.core.values import real_number, whole_number
 from alem_env.env import Environment, check_state, reset_world, step_world

@@ -12,7 +12,7 @@ import alem_env
 from marl.learners.registry import LEARNERS
 
 ROOT = Path(__file__).parents[1]
-MAX_FILE_LINES, MAX_FUNCTION_LINES = 500, 100
+MAX_FILE_LINES, MAX_FUNCTION_LINES = 360, 65  # about 300 and 60 are meant
 
 SOURCES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
@@ -157,7 +157,7 @@ def test_everything_imported_is_declared():
     used = {n.split(".")[0] for path in ALL_FILES for n in imported(path)}
     scripts = {p.stem for p in (ROOT / "scripts").iterdir()}
     used -= set(sys.stdlib_module_names) | {"alem_env", "marl"} | scripts
-    of_the_reference = {"alem", "alem_bench"}  # scripts that run its interpreter
+    of_the_reference = {"alem"}  # scripts that run its interpreter
     assert used - of_the_reference <= declared
     assert declared - used <= {"jaxlib"}
 

@@ -7,7 +7,7 @@ import pytest
 
 import alem_env
 from alem_env.core import rng
-from alem_env.core.params import check_params
+from alem_env.core.params_check import check_params
 from alem_env.vector import VectorState
 
 ENV = alem_env.make()

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 IMPORT_SECONDS = 1.0  # beyond jax, of processor time
 
@@ -25,8 +27,9 @@ def _run(program: str) -> str:
     return done.stdout
 
 
-def test_every_module_imports_without_a_device_and_says_nothing():
-    imports = "\n".join(f"import {name}" for name in _modules("alem_env"))
+@pytest.mark.parametrize("package", ["alem_env", "marl"])
+def test_every_module_imports_without_a_device_and_says_nothing(package):
+    imports = "\n".join(f"import {name}" for name in _modules(package))
     assert _run(imports) == ""
 
 

@@ -1,7 +1,6 @@
 """The order of a step's phases, and which numbers each gets. Rules have tests of their own."""
 
 import importlib
-import inspect
 
 import jax
 import numpy as np
@@ -109,7 +108,3 @@ def test_rules_see_the_actions_that_count_and_deaths_the_health_of_three_moments
     assert log.at_start == 0
     assert log.after_interaction == names.index("interact.interact") + 1
     assert log.after_mobs == names.index("spawning.spawn_mobs") + 1
-
-
-def test_the_step_is_a_table_of_contents():
-    assert len(inspect.getsource(step_module.step).splitlines()) < 80

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from alem_env.core.params import EnvParams, check_params
+from alem_env.core.params import EnvParams
+from alem_env.core.params_check import check_params
 from alem_env.env import Environment
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from flax import struct
 from jax import lax
 
+from alem_env.core.values import check_bits
+
 AGENT_COUNTS = (  # trading and talking
     "trades", "food_trades", "drink_trades", "give_attempts",
     "requests", "requests_expired", "requests_received", "messages",
@@ -63,6 +65,7 @@ class Counters:
         """Counts of the team raised by one for each of `events` (A,), at most 31, that holds for
         anyone. One pass over the agents: their events are the bits of one number.
         """
+        check_bits("the number of events counted together", len(events), 5)
         bits = sum(event.astype(jnp.int32) << bit for bit, event in enumerate(events.values()))
         bits = lax.reduce(bits, np.int32(0), lax.bitwise_or, (bits.ndim - 1,))
         bit_of = np.full(len(TEAM_COUNTS), 31, np.int32)  # a bit that is never set

@@ -123,12 +123,11 @@ class Action(IntEnum):
 
 
 class MobClass(IntEnum):
-    """Column of the creature tables; the three mob classes, then projectiles."""
+    """Column of the creature tables."""
 
     PASSIVE = 0
     MELEE = 1
     RANGED = 2
-    PROJECTILE = 3
 
 
 class ProjectileKind(IntEnum):

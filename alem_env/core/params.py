@@ -166,7 +166,7 @@ class EnvParams:
 
 # Values of the preset "none", the game without any coordination (a program of its own:
 # StaticParams.coordination_enabled and construction_enabled are off).
-_NONE = dict(
+NO_COORDINATION = dict(
     coordination_probability=0.0,
     handover_ratio=0.0,
     hard_mob_probability=0.0,
@@ -200,7 +200,7 @@ def difficulty(level: str | float, *, scale_base: bool = False, **overrides) -> 
             kind, or out of range.
     """
     if isinstance(level, str) and level.lower() == "none":
-        values = dict(_NONE)
+        values = dict(NO_COORDINATION)
     else:
         alpha = _alpha_of(level)
         values = _values_of_alpha(alpha)
@@ -223,81 +223,11 @@ def make_params(**values) -> EnvParams:
             f"unknown environment parameter {', '.join(unknown)}; known are {', '.join(fields)}"
         )
     full = {n: values.get(n, f.default) for n, f in fields.items()}
-    params = EnvParams(**{n: _as_field(n, full[n], f.default) for n, f in fields.items()})
+    params = EnvParams(**{n: as_field(n, full[n], f.default) for n, f in fields.items()})
     for low, high in (("handover_window_min", "handover_window_max"), ("alpha_min", "alpha_max")):
         if getattr(params, low) > getattr(params, high):
             raise ValueError(f"{low}={full[low]} is above {high}={full[high]}; swap or change them")
     return params
-
-
-def check_params(
-    params: EnvParams, static: StaticParams, num_worlds: int | None = None
-) -> EnvParams:
-    """Refuses parameters that cannot be meant for this environment.
-
-    Looks at Python's and numpy's numbers only. Of jax arrays, which may be traced or still on their
-    way from a device, the shapes count.
-
-    Args:
-        params: as a caller gives them; `replace` may have put in anything.
-        static: the environment's.
-        num_worlds: E, if the fields are (E,), for each world its own. None: they are scalars.
-
-    Returns:
-        The parameters, with all numbers in the dtypes that `difficulty` gives them: others would
-        make the world compile anew.
-
-    Raises:
-        ValueError: no EnvParams; a field of another kind or shape, or out of range; more
-            construction sites than slots; parameters of the game without coordination for one with
-            it.
-    """
-    if not isinstance(params, EnvParams):
-        raise ValueError(
-            f"params={params!r} is no EnvParams; make one with alem_env.difficulty('hard')"
-        )
-    shape = () if num_worlds is None else (num_worlds,)
-    fields = {name: _checked_field(name, value, shape) for name, value in vars(params).items()}
-    params = params.replace(**fields)
-    if static.construction_enabled:
-        for name in ("num_construction_sites", "num_mining_construction_sites"):
-            number = getattr(params, name)
-            if _is_known(number) and number > static.max_construction_sites:
-                raise ValueError(
-                    f"{name}={number} is more than max_construction_sites="
-                    f"{static.max_construction_sites}; lower it, or make the environment with more"
-                )
-    if static.coordination_enabled and all(_equals(params, *pair) for pair in _NONE.items()):
-        raise ValueError(
-            "params are those of difficulty('none'), but this environment has "
-            "coordination_enabled=True; make it with alem_env.make(preset='none')"
-        )
-    return params
-
-
-def _checked_field(name: str, value: object, shape: tuple[int, ...]) -> object:
-    default = EnvParams.__dataclass_fields__[name].default
-    found = getattr(value, "shape", ())
-    if found != shape:
-        raise ValueError(
-            f"params: {name} has shape {found}, and {shape} is needed; worlds with parameters of "
-            "their own are for reset_batch and step_batch, with params_axis=0 and all fields (E,)"
-        )
-    if isinstance(value, jax.Array):
-        return value
-    if not shape:
-        return _as_field(name, value[()] if isinstance(value, np.ndarray) else value, default)
-    ends = [_as_field(name, end, default) for end in (value.min(), value.max())]
-    return value.astype(ends[0].dtype)
-
-
-def _is_known(value: object) -> bool:
-    return isinstance(value, np.generic | int | float)
-
-
-def _equals(params: EnvParams, name: str, value: float) -> bool:
-    found = getattr(params, name)
-    return _is_known(found) and found == value
 
 
 def params_from_alpha(alpha: jax.Array, scale_base: bool) -> dict[str, jax.Array]:
@@ -361,7 +291,7 @@ _RANGES = {
 }  # fmt: skip
 
 
-def _as_field(name: str, value: object, default: bool | int | float) -> np.generic:
+def as_field(name: str, value: object, default: bool | int | float) -> np.generic:
     """The value as a scalar of its field's dtype, which is that of the default."""
     if isinstance(default, bool):
         return np.bool_(switch(name, value))

@@ -15,8 +15,10 @@ import numpy as np
 from jax import lax
 
 from alem_env.core.enums import Block, Item
+from alem_env.core.params import MAX_AGENTS, MAX_HANDOVER_WINDOW
 from alem_env.core.state import Floor, Mobs, Projectiles, Sites
 from alem_env.core.tables import MAP_SIZE
+from alem_env.core.values import check_bits
 
 _NUM_CELLS = MAP_SIZE[0] * MAP_SIZE[1]
 _PLANES = ("block", "item", "requirement", "soft")
@@ -140,18 +142,19 @@ def num_words(tree) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(tree))
 
 
-# A stored cell: block in bits 0-5, item in 6-8 (`_STAMPED_ITEM` stands for any stamped block
-# id of rules 0.1.0), requirement + 48 in 9-14, soft in 15. Requirements lie in [-48, 8].
+# A stored cell: block in bits 0-5, item in 6-8 (STAMPED_ITEM stands for any stamped block id of
+# rules 0.1.0), requirement + 48 in 9-14, soft in 15. Requirements lie in [-48, 8].
 
-_REQUIREMENT_OFFSET = 48
-_STAMPED_ITEM = len(Item)
-if len(Block) > 2**6 or _STAMPED_ITEM >= 2**3:
-    raise AssertionError("a stored cell has six bits for its block and three for its item")
+_REQUIREMENT_OFFSET = MAX_HANDOVER_WINDOW
+STAMPED_ITEM = len(Item)
+check_bits("a stored cell's block", max(Block), 6)
+check_bits("a stored cell's item", STAMPED_ITEM, 3)
+check_bits("a stored cell's requirement", MAX_AGENTS + _REQUIREMENT_OFFSET, 6)
 
 
 def pack_cells(block, item, requirement, soft) -> jax.Array:
     """The four planes of a floor (..., 48, 48) as one uint16 plane."""
-    item = jnp.minimum(item, _STAMPED_ITEM).astype(jnp.uint16)
+    item = jnp.minimum(item, STAMPED_ITEM).astype(jnp.uint16)
     requirement = (requirement.astype(jnp.int16) + _REQUIREMENT_OFFSET).astype(jnp.uint16)
     return (
         block.astype(jnp.uint16)

@@ -76,15 +76,15 @@ _LAND, _FLY, _SWIM, _AMPHIBIAN = (0, 1, 1), (0, 0, 0), (1, 0, 1), (0, 0, 1)
 # [kind, class] -> may not enter (plain ground, water, lava); nothing enters solid blocks
 MOB_COLLISION = np.array(
     [
-        [_LAND, _LAND, _LAND, _FLY],  # cow, zombie, skeleton, arrow
-        [_FLY, _LAND, _LAND, _FLY],  # bat, gnome warrior, gnome archer, dagger
-        [_LAND, _LAND, _LAND, _FLY],  # snail, orc soldier, orc mage, fireball
-        [_LAND, _AMPHIBIAN, _LAND, _FLY],  # -, lizard, kobold, iceball
-        [_LAND, _LAND, _LAND, _FLY],  # -, knight, archer, arrow
-        [_LAND, _LAND, _SWIM, _FLY],  # -, troll, deep thing, slimeball
-        [_LAND, _LAND, _FLY, _FLY],  # -, pigman, fire elemental, fireball
-        [_LAND, _LAND, _FLY, _FLY],  # -, frost troll, ice elemental, iceball
-        [_LAND, _LAND, _LAND, _FLY],
+        [_LAND, _LAND, _LAND],  # cow, zombie, skeleton
+        [_FLY, _LAND, _LAND],  # bat, gnome warrior, gnome archer
+        [_LAND, _LAND, _LAND],  # snail, orc soldier, orc mage
+        [_LAND, _AMPHIBIAN, _LAND],  # -, lizard, kobold
+        [_LAND, _LAND, _LAND],  # -, knight, archer
+        [_LAND, _LAND, _SWIM],  # -, troll, deep thing
+        [_LAND, _LAND, _FLY],  # -, pigman, fire elemental
+        [_LAND, _LAND, _FLY],  # -, frost troll, ice elemental
+        [_LAND, _LAND, _LAND],
     ],
     bool,
 )
@@ -103,21 +103,21 @@ PROJECTILE_DAMAGE = np.array(
 # [kind, class] -> health at spawning
 MOB_HEALTH = np.array(
     [
-        [3, 5, 3, 0],
-        [4, 7, 5, 0],
-        [6, 9, 6, 0],
-        [8, 11, 8, 0],
-        [0, 12, 12, 0],
-        [0, 20, 4, 0],
-        [0, 20, 14, 0],
-        [0, 24, 16, 0],
-        [0, 0, 0, 0],
+        [3, 5, 3],
+        [4, 7, 5],
+        [6, 9, 6],
+        [8, 11, 8],
+        [0, 12, 12],
+        [0, 20, 4],
+        [0, 20, 14],
+        [0, 24, 16],
+        [0, 0, 0],
     ],
     np.float32,
 )
 
 # [kind, class] -> share of (physical, fire, ice) damage that is absorbed
-MOB_DEFENSE = np.zeros((9, 4, 3), np.float32)
+MOB_DEFENSE = np.zeros((9, 3, 3), np.float32)
 MOB_DEFENSE[4, [MobClass.MELEE, MobClass.RANGED]] = [0.5, 0.0, 0.0]
 MOB_DEFENSE[5, MobClass.MELEE] = [0.2, 0.0, 0.0]
 MOB_DEFENSE[6, [MobClass.MELEE, MobClass.RANGED]] = [0.9, 1.0, 0.0]
@@ -143,6 +143,7 @@ MOB_ACHIEVEMENT[MobClass.RANGED] = [
 ]  # fmt: skip
 
 MONSTERS_TO_CLEAR_FLOOR = 8
+OVERWORLD_KILLS = 10  # the overworld counts from here, so that its ladder down is open
 BOSS_EXTRA_DAMAGE = 0.5
 BOSS_SPAWN_STEPS = 7
 
@@ -152,6 +153,7 @@ MAX_STACK = 99
 REQUEST_STEPS = 10
 NUM_POTIONS = 6
 NUM_ARMOUR_SLOTS = 4
+ENCHANTING_MANA = 9
 SWORD_DAMAGE = np.array([1, 2, 3, 5, 8], np.int32)  # by sword level
 
 # building -> price, columns (wood, stone, iron, coal)
@@ -163,12 +165,16 @@ BUILDING_BLOCK = np.array([0, Block.EPIC_SHELTER, Block.EPIC_FORGE, Block.EPIC_B
 
 # --- Light ------------------------------------------------------------------------------------
 
+SUNRISE = 0.3  # share of a day that is past when an episode begins
+
 _OFFSETS = np.arange(-4, 5, dtype=np.float32)
 _DISTANCE = np.sqrt(_OFFSETS[:, None] ** 2 + _OFFSETS[None, :] ** 2).astype(np.float32)
 TORCH_LIGHT = np.clip(1 - _DISTANCE / np.float32(5.0), 0.0, 1.0)  # 9 x 9 around a torch
 BEACON_LIGHT = np.clip(np.float32(1.0) - _DISTANCE / np.float32(4.0), 0.0, 1.0)
 
 # --- Achievements -----------------------------------------------------------------------------
+
+NO_ACHIEVEMENT = -1
 
 COORDINATION_ACHIEVEMENTS = tuple(a for a in Achievement if a >= Achievement.COORD_2_AGENTS_SOFT)
 

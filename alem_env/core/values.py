@@ -1,4 +1,7 @@
-"""Checks of values that users give: each returns the value, or names it and what is needed."""
+"""Checks of values that users give: each returns the value, or names it and what is needed.
+
+And one of our own tables, `check_bits`.
+"""
 
 import operator
 
@@ -46,3 +49,13 @@ def real_number(name: str, value: object, low: float, high: float) -> float:
     if number is None or not low <= number <= high:  # refuses nan as well
         raise ValueError(f"{name}={value!r} must lie in [{low:.2g}, {high:.2g}]")
     return number
+
+
+def check_bits(what: str, largest: int, bits: int) -> None:
+    """Refuses tables that have outgrown the bits they are packed into, which nothing else notices.
+
+    Raises:
+        ValueError: `largest` does not fit.
+    """
+    if not 0 <= largest < 1 << bits:
+        raise ValueError(f"{what} may be {largest}, which {bits} bits do not hold: pack it wider")

@@ -16,10 +16,11 @@ import numpy as np
 from flax import struct
 from jax import lax
 
-from alem_env.core.enums import Action, Item, MobCoordination
+from alem_env.core.enums import Action, Block, Item, MobCoordination
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import MOVING_ORDER, Floor, Players, State, light_index
 from alem_env.core.tables import MAP_SIZE, VIEW_SIZE
+from alem_env.core.values import check_bits
 from alem_env.observe.mask import action_mask
 from alem_env.observe.numbers import numbers
 
@@ -27,6 +28,8 @@ VIEW_ROWS, VIEW_COLUMNS = VIEW_SIZE
 NUM_CELLS = VIEW_ROWS * VIEW_COLUMNS
 KINDS_PER_CLASS = 8
 NO_ITEM_SHOWN = len(Item)  # rules 0.1.0 leave block ids in the item map
+check_bits("an observed block", max(Block), 6)
+check_bits("an observed item", NO_ITEM_SHOWN, 3)
 LIGHT_THRESHOLD = 0.05
 HANDOVER_STEPS_SHOWN = 15
 NUM_REQUESTS = Action.REQUEST_SAPPHIRE - Action.REQUEST_FOOD + 1
@@ -219,7 +222,8 @@ def _places(position: jax.Array, players: Players) -> _Places:
 
 
 def _is_last(target: jax.Array) -> jax.Array:
-    """(m, n) bool: no later slot writes to the same target (m, n).
+    """(m, n) bool: of slots in a row of `target` (m, n) that write to one cell, the last, whose
+    value stays.
 
     One term a slot rather than a reduction over pairs: that fuses into vector code. The barrier
     keeps the compiler from working out the targets anew in every term.

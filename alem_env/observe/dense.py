@@ -25,7 +25,6 @@ from alem_env.observe.compact import (
 )
 from alem_env.observe.numbers import NUMBERS
 
-_NUM_CLASSES = 5  # melee, passive, ranged mobs; mobs' and players' projectiles
 _NUM_ROLES = len(Specialization) - 1
 _NUM_SIDES = 8
 _HANDOVER_SCALE = 20.0  # what a handover's window is divided by; no clipping

@@ -1,6 +1,8 @@
 """Which actions are legal: facts about a player as bits, and the facts each action needs.
 
-A legal action may still do nothing (a move into a wall); an illegal one never does anything.
+A legal action may still do nothing (a move into a wall). An illegal one does nothing, with two
+exceptions that are the benchmark's: in god mode nobody needs a ladder to change floor, and who
+looks off the map enchants at a table on the opposite rim.
 """
 
 import jax
@@ -10,9 +12,23 @@ from jax import lax
 
 from alem_env.core.enums import Action, Block, Building, Item, Specialization
 from alem_env.core.params import EnvParams, StaticParams
+from alem_env.core.recipes import (
+    ANYONE,
+    FORGE,
+    MATERIALS,
+    MINER,
+    RECIPES,
+    TABLE,
+    TABLE_AND_FURNACE,
+    THINGS,
+    WARRIOR,
+    Recipe,
+    Thing,
+)
 from alem_env.core.state import State
 from alem_env.core.tables import (
     BUILDING_COST,
+    ENCHANTING_MANA,
     MONSTERS_TO_CLEAR_FLOOR,
     NUM_ARMOUR_SLOTS,
     NUM_POTIONS,
@@ -21,7 +37,7 @@ from alem_env.observe.numbers import NUMBERS, numbers
 from alem_env.rules.common import PRICED_GOODS, at, goods_wanted, is_role, neighbour_blocks
 
 _BUILDINGS = (Building.SHELTER, Building.FORGE, Building.BEACON)
-ENCHANTING_MANA = 9
+_TOOLS = ("pickaxe", "sword")
 _BITS = 32  # facts a word
 
 # What a player may need to know of itself; the position is the fact's bit.
@@ -29,40 +45,40 @@ _FACTS = (
     "miner", "warrior", "table", "furnace", "enchanter", "diamond_bench", "gem",
     "way_down", "way_up",
     "wood", "wood_2", "stone", "iron", "iron_3", "coal", "coal_3", "diamond_2", "diamond_3",
-    "sapling", "torch", "pickaxe_below_1", "pickaxe_below_2", "pickaxe_below_3", "pickaxe_below_4",
-    "sword_below_1", "sword_below_2", "sword_below_3", "sword_below_4", "sword", "bow", "arrow",
-    "armour", "spell", "book", "mana", "xp",
+    "sapling", "torches",
+    *(f"{tool}_below_{level}" for tool in _TOOLS for level in range(1, 5)),
+    "sword", "bow", "arrow", "armour", "spell", "book", "mana", "xp",
     *(f"potion_{k}" for k in range(NUM_POTIONS)),
     "shelter", "forge", "beacon",
 )  # fmt: skip
+
+_PLACE_FACTS = {
+    TABLE: ("table",), TABLE_AND_FURNACE: ("table", "furnace"), FORGE: ("diamond_bench",),
+}  # fmt: skip
+_ROLE_FACTS = {ANYONE: (), MINER: ("miner",), WARRIOR: ("warrior",)}
+
+
+def _holding(**goods: int) -> tuple[str, ...]:
+    """The facts that so many of each good are there."""
+    return tuple(good if n == 1 else f"{good}_{n}" for good, n in goods.items() if n)
+
+
+def _making(recipe: Recipe) -> tuple[str, ...]:
+    goods = {good: getattr(recipe, good) for good in MATERIALS}
+    better = (f"{tool}_below_{getattr(recipe, tool)}" for tool in _TOOLS if getattr(recipe, tool))
+    return (*_ROLE_FACTS[recipe.role], *_holding(**goods), *_PLACE_FACTS[recipe.place], *better)
+
+
+def _placing(thing: Thing) -> tuple[str, ...]:
+    return (*_ROLE_FACTS[thing.role], *_holding(**{thing.good: thing.number}))
+
 
 # Actions that are not named here, messages and GIVE apart, are legal for whoever can act.
 _NEEDS: dict[Action, tuple[str, ...]] = {
     Action.DESCEND: ("way_down",),
     Action.ASCEND: ("way_up",),
-    Action.PLACE_STONE: ("miner", "stone"),
-    Action.PLACE_TABLE: ("wood_2",),
-    Action.PLACE_FURNACE: ("stone",),
-    Action.PLACE_PLANT: ("sapling",),
-    Action.PLACE_TORCH: ("torch",),
-    Action.MAKE_WOOD_PICKAXE: ("miner", "wood", "table", "pickaxe_below_1"),
-    Action.MAKE_STONE_PICKAXE: ("miner", "wood", "stone", "table", "pickaxe_below_2"),
-    Action.MAKE_IRON_PICKAXE: (
-        "miner", "wood", "stone", "iron", "coal", "table", "furnace", "pickaxe_below_3",
-    ),
-    Action.MAKE_DIAMOND_PICKAXE: (
-        "miner", "wood", "diamond_3", "diamond_bench", "pickaxe_below_4",
-    ),
-    Action.MAKE_WOOD_SWORD: ("wood", "table", "sword_below_1"),
-    Action.MAKE_STONE_SWORD: ("warrior", "wood", "stone", "table", "sword_below_2"),
-    Action.MAKE_IRON_SWORD: (
-        "warrior", "wood", "stone", "iron", "coal", "table", "furnace", "sword_below_3",
-    ),
-    Action.MAKE_DIAMOND_SWORD: ("warrior", "wood", "diamond_2", "diamond_bench", "sword_below_4"),
-    Action.MAKE_IRON_ARMOUR: ("iron_3", "coal_3", "table", "furnace"),
-    Action.MAKE_DIAMOND_ARMOUR: ("diamond_3", "diamond_bench"),
-    Action.MAKE_ARROW: ("warrior", "wood", "stone", "table"),
-    Action.MAKE_TORCH: ("miner", "wood", "coal", "table"),
+    **{thing.action: _placing(thing) for thing in THINGS},
+    **{recipe.action: _making(recipe) for recipe in RECIPES},
     Action.SHOOT_ARROW: ("bow", "arrow"),
     Action.CAST_SPELL: ("spell",),  # what it costs depends on the role, so mana is not asked for
     Action.READ_BOOK: ("book",),
@@ -87,17 +103,13 @@ _HOLDS: dict[str, tuple[tuple[str, int], ...]] = {
     "wood": (("wood", 1),), "wood_2": (("wood", 2),), "stone": (("stone", 1),),
     "iron": (("iron", 1),), "iron_3": (("iron", 3),), "coal": (("coal", 1),),
     "coal_3": (("coal", 3),), "diamond_2": (("diamond", 2),), "diamond_3": (("diamond", 3),),
-    "sapling": (("sapling", 1),), "torch": (("torches", 1),), "sword": (("sword", 1),),
+    "sapling": (("sapling", 1),), "torches": (("torches", 1),), "sword": (("sword", 1),),
     "bow": (("bow", 1),), "arrow": (("arrows", 1),), "spell": (("learned_spell", 1),),
     "armour": tuple((f"armour_{k}", 1) for k in range(NUM_ARMOUR_SLOTS)),
     "book": (("books", 1),), "mana": (("mana", ENCHANTING_MANA),), "xp": (("xp", 1),),
     **{f"potion_{k}": ((f"potion_{k}", 1),) for k in range(NUM_POTIONS)},
 }  # fmt: skip
-_LACKS = {
-    f"{tool}_below_{level}": ((tool, level),)
-    for tool in ("pickaxe", "sword")
-    for level in range(1, 5)
-}
+_LACKS = {f"{tool}_below_{level}": ((tool, level),) for tool in _TOOLS for level in range(1, 5)}
 # blocks that make a place, as bits of _NEAR
 _PLACES = {
     "table": (Block.CRAFTING_TABLE,), "furnace": (Block.FURNACE,), "forge": (Block.EPIC_FORGE,),

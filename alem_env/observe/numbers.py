@@ -6,16 +6,17 @@ import jax
 import jax.numpy as jnp
 
 from alem_env.core.state import State
-from alem_env.core.tables import MONSTERS_TO_CLEAR_FLOOR
+from alem_env.core.tables import MONSTERS_TO_CLEAR_FLOOR, NUM_ARMOUR_SLOTS, NUM_POTIONS
 from alem_env.rules.common import is_boss_vulnerable
 
 # Columns of `numbers` and of `compact.Observation.numbers`.
 NUMBERS = (
     "wood", "stone", "coal", "iron", "diamond", "sapphire", "ruby", "sapling", "torches", "arrows",
     "books", "pickaxe", "sword", "sword_enchantment", "bow_enchantment", "bow",
-    *(f"potion_{k}" for k in range(6)),
+    *(f"potion_{k}" for k in range(NUM_POTIONS)),
     "food", "drink", "energy", "mana", "xp", "dexterity", "strength", "intelligence", "direction",
-    *(f"armour_{k}" for k in range(4)), *(f"armour_enchantment_{k}" for k in range(4)),
+    *(f"armour_{k}" for k in range(NUM_ARMOUR_SLOTS)),
+    *(f"armour_enchantment_{k}" for k in range(NUM_ARMOUR_SLOTS)),
     "sleeping", "resting", "learned_spell", "floor", "floor_cleared", "boss_vulnerable",
 )  # fmt: skip
 

@@ -31,7 +31,7 @@ _BY_ORE = -1
 _DRAWS = {
     "wood": (0, 1), "wood_amount": (1, 6), "torch": (0, 1), "torch_amount": (4, 8),
     "ore": (0, 1), "ore_kind": (0, 1), "ore_amount": (1, _BY_ORE),
-    "potion": (0, 1), "potion_kind": (0, 6), "potion_amount": (1, 3),
+    "potion": (0, 1), "potion_kind": (0, NUM_POTIONS), "potion_amount": (1, 3),
     "arrow": (0, 1), "arrow_amount": (4, 9),
     "tool": (0, 1), "tool_kind": (0, 2), "pickaxe_level": (0, 1),
 }  # fmt: skip

@@ -12,9 +12,14 @@ from jax import lax
 
 from alem_env.core.enums import Achievement, Enchantment, MobClass, Specialization
 from alem_env.core.state import Inventory, Mobs, Players, State
-from alem_env.core.tables import BOSS_EXTRA_DAMAGE, MOB_ACHIEVEMENT, MOB_DEFENSE, SWORD_DAMAGE
-from alem_env.rules.common import (
+from alem_env.core.tables import (
+    BOSS_EXTRA_DAMAGE,
+    MOB_ACHIEVEMENT,
+    MOB_DEFENSE,
     NO_ACHIEVEMENT,
+    SWORD_DAMAGE,
+)
+from alem_env.rules.common import (
     award_each,
     cell_number,
     is_role,
@@ -33,7 +38,7 @@ _DAMAGE_FACTOR = np.array([1, 1, 0.5, 2, 0, 3], np.float32)
 
 # class * 16 + kind -> share of damage absorbed; achievement for a kill, of the last kind none
 _DEFENSE = np.zeros((3, 16, 3), np.float32)
-_DEFENSE[:, : len(MOB_DEFENSE)] = MOB_DEFENSE[:, :3].swapaxes(0, 1)
+_DEFENSE[:, : len(MOB_DEFENSE)] = MOB_DEFENSE.swapaxes(0, 1)
 _DEFENSE = _DEFENSE.reshape(-1, 3)
 _DEFEATS = np.full((3, 16), NO_ACHIEVEMENT, np.int32)
 _DEFEATS[:, : MOB_ACHIEVEMENT.shape[1]] = MOB_ACHIEVEMENT

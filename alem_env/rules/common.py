@@ -15,8 +15,8 @@ from alem_env.core.tables import (
     NEIGHBOURS,
     SOLID,
 )
+from alem_env.core.values import check_bits
 
-NO_ACHIEVEMENT = -1
 # in the order of the actions that ask for them, after food and drink
 MATERIALS_ASKED = ("wood", "stone", "iron", "coal", "diamond", "ruby", "sapphire")
 NOWHERE_NEAR = len(NEIGHBOURS)
@@ -57,12 +57,9 @@ def neighbour_blocks(floor: Floor, position: jax.Array) -> jax.Array:
     return jnp.where(in_bounds(cells), at(floor.block, cells), np.uint8(Block.INVALID))
 
 
-def is_near(blocks_around: jax.Array, *blocks: Block) -> jax.Array:
-    """(A,) bool: one of `blocks` is among `neighbour_blocks(...)` (A, 8)."""
-    found = blocks_around == np.uint8(blocks[0])
-    for block in blocks[1:]:
-        found |= blocks_around == np.uint8(block)
-    return found.any(-1)
+def is_near(blocks_around: jax.Array, block: Block) -> jax.Array:
+    """(A,) bool: `block` is among `neighbour_blocks(...)` (A, 8)."""
+    return (blocks_around == np.uint8(block)).any(-1)
 
 
 def first_near(blocks_around: jax.Array, *blocks: Block) -> jax.Array:
@@ -153,6 +150,7 @@ def award(achievements: jax.Array, earned: dict[Achievement, jax.Array]) -> jax.
     One pass over the matrix, however many achievements are named (at most 31): an agent's
     conditions are the bits of one number, of which each column reads its own.
     """
+    check_bits("the number of achievements awarded together", len(earned), 5)
     bit_of = np.full(NUM_ACHIEVEMENTS, 31, np.int32)  # a bit that is never set
     bit_of[[int(a) for a in earned]] = np.arange(len(earned))
     bits = jnp.zeros(achievements.shape[0], jnp.int32)

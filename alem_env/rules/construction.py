@@ -13,10 +13,9 @@ from alem_env.core.batch import when_any
 from alem_env.core.enums import Achievement, Action, Block, Building
 from alem_env.core.params import StaticParams
 from alem_env.core.state import State
-from alem_env.core.tables import BEACON_LIGHT, BUILDING_BLOCK, BUILDING_COST
+from alem_env.core.tables import BEACON_LIGHT, BUILDING_BLOCK, BUILDING_COST, NO_ACHIEVEMENT
 from alem_env.rules import handover, light
 from alem_env.rules.common import (
-    NO_ACHIEVEMENT,
     PRICED_GOODS,
     at,
     award_each,
@@ -61,16 +60,14 @@ class _Work:
     pays: jax.Array  # pays for all agents who build together, or begins
 
 
-def construct(state: State, actions: jax.Array, params, static: StaticParams) -> State:
+def construct(state: State, actions: jax.Array, static: StaticParams) -> State:
     """All agents that build do so at once.
 
     Args:
         state: the world, with late handovers dropped.
         actions: (A,) int32.
-        params: unused; rules share one form.
         static: whether there is construction at all.
     """
-    del params
     if not static.construction_enabled:
         return state
     builds = in_bounds(facing(state.players)) & (_wanted(actions) != Building.NONE)

@@ -1,18 +1,25 @@
 """Tools, weapons, armour, arrows and torches, made of materials at a table, furnace or forge."""
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from alem_env.core.enums import Achievement, Action, Block, Specialization
 from alem_env.core.params import EnvParams, StaticParams
+from alem_env.core.recipes import (
+    ANYONE,
+    FORGE,
+    MINER,
+    RECIPES,
+    TABLE,
+    TABLE_AND_FURNACE,
+    WARRIOR,
+    Recipe,
+)
 from alem_env.core.state import Inventory, State
-from alem_env.core.tables import MAX_STACK, NEIGHBOURS, NUM_ARMOUR_SLOTS
+from alem_env.core.tables import MAX_STACK, NEIGHBOURS, NO_ACHIEVEMENT, NUM_ARMOUR_SLOTS
 from alem_env.rules.chance import Chance
 from alem_env.rules.common import (
-    NO_ACHIEVEMENT,
     NOWHERE_NEAR,
     award_each,
     first_near,
@@ -22,67 +29,8 @@ from alem_env.rules.common import (
 )
 from alem_env.rules.specialization import gate
 
-_ANYONE, _MINER, _WARRIOR = range(3)
-_TABLE, _TABLE_AND_FURNACE, _FORGE = range(3)
-
-
-class Recipe(NamedTuple):
-    """What an action makes. Exactly one of the five after the materials says what."""
-
-    action: Action
-    role: int
-    place: int  # _FORGE is a table where crafting coordination is off
-    wood: int = 0
-    stone: int = 0
-    iron: int = 0
-    coal: int = 0
-    diamond: int = 0
-    pickaxe: int = 0  # level
-    sword: int = 0  # level
-    armour: int = 0  # level of one piece, the first that is below it
-    arrows: int = 0  # number
-    torches: int = 0  # number
-    # Achievements. Other things made are seen in the inventory at the step's end.
-    earns: int = NO_ACHIEVEMENT
-    earns_together: int = NO_ACHIEVEMENT  # made with others at a forge
-
-
-RECIPES = (
-    Recipe(Action.MAKE_WOOD_PICKAXE, _MINER, _TABLE, wood=1, pickaxe=1),
-    Recipe(Action.MAKE_STONE_PICKAXE, _MINER, _TABLE, wood=1, stone=1, pickaxe=2),
-    Recipe(
-        Action.MAKE_IRON_PICKAXE, _MINER, _TABLE_AND_FURNACE,
-        wood=1, stone=1, iron=1, coal=1, pickaxe=3,
-    ),
-    Recipe(
-        Action.MAKE_DIAMOND_PICKAXE, _MINER, _FORGE,
-        wood=1, diamond=3, pickaxe=4, earns_together=Achievement.COORD_DIAMOND_PICKAXE,
-    ),
-    Recipe(Action.MAKE_WOOD_SWORD, _ANYONE, _TABLE, wood=1, sword=1),
-    Recipe(Action.MAKE_STONE_SWORD, _WARRIOR, _TABLE, wood=1, stone=1, sword=2),
-    Recipe(
-        Action.MAKE_IRON_SWORD, _WARRIOR, _TABLE_AND_FURNACE,
-        wood=1, stone=1, iron=1, coal=1, sword=3,
-    ),
-    Recipe(
-        Action.MAKE_DIAMOND_SWORD, _WARRIOR, _FORGE,
-        wood=1, diamond=2, sword=4, earns_together=Achievement.COORD_DIAMOND_SWORD,
-    ),
-    Recipe(
-        Action.MAKE_IRON_ARMOUR, _ANYONE, _TABLE_AND_FURNACE, iron=3, coal=3, armour=1,
-        earns=Achievement.MAKE_IRON_ARMOUR,
-    ),
-    Recipe(
-        Action.MAKE_DIAMOND_ARMOUR, _ANYONE, _FORGE, diamond=3, armour=2,
-        earns=Achievement.MAKE_DIAMOND_ARMOUR,
-        earns_together=Achievement.COORD_DIAMOND_ARMOUR,
-    ),
-    Recipe(Action.MAKE_ARROW, _WARRIOR, _TABLE, wood=1, stone=1, arrows=2),
-    Recipe(Action.MAKE_TORCH, _MINER, _TABLE, wood=1, coal=1, torches=4),
-)  # fmt: skip
-
 # action -> its recipe's numbers; no effect for other actions (later ones clamp)
-_ROWS = np.array([Recipe(0, _ANYONE, _TABLE)] * len(Action), np.int32)
+_ROWS = np.array([Recipe(0, ANYONE, TABLE)] * len(Action), np.int32)
 for _recipe in RECIPES:
     _ROWS[_recipe.action] = _recipe
 
@@ -137,9 +85,9 @@ def _may_make(
     is_miner = gate(chance.miner_crafts, miner, params, static)
     is_warrior = gate(chance.warrior_crafts, warrior, params, static)
     return (
-        (recipe.role == _ANYONE)
-        | ((recipe.role == _MINER) & is_miner)
-        | ((recipe.role == _WARRIOR) & is_warrior)
+        (recipe.role == ANYONE)
+        | ((recipe.role == MINER) & is_miner)
+        | ((recipe.role == WARRIOR) & is_warrior)
     )
 
 
@@ -164,7 +112,7 @@ def _can_use(inventory: Inventory, recipe: Recipe, piece: jax.Array) -> jax.Arra
 
 
 def _is_made_together(recipe: Recipe, params: EnvParams) -> jax.Array:
-    return params.crafting_coordination_enabled & (recipe.place == _FORGE)
+    return params.crafting_coordination_enabled & (recipe.place == FORGE)
 
 
 def _first_below(armour: jax.Array, level: jax.Array) -> jax.Array:
@@ -177,8 +125,8 @@ def _is_at_place(near: jax.Array, recipe: Recipe, params: EnvParams) -> jax.Arra
     """(A,) bool: `near` (A, 3), whether a table, a furnace, a forge are, has what is needed."""
     at_table, at_furnace, at_forge = near[:, 0], near[:, 1], near[:, 2]
     at_forge = jnp.where(params.crafting_coordination_enabled, at_forge, at_table)
-    return jnp.where(recipe.place == _FORGE, at_forge, at_table) & (
-        (recipe.place != _TABLE_AND_FURNACE) | at_furnace
+    return jnp.where(recipe.place == FORGE, at_forge, at_table) & (
+        (recipe.place != TABLE_AND_FURNACE) | at_furnace
     )
 
 

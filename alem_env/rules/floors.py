@@ -110,7 +110,7 @@ def _swap(
 
     Args:
         current: the same before.
-        moves: () bool; the floor of who does not is kept.
+        moves: () bool; a team that does not move keeps its floor.
         slot: () int32, of the floor moved to.
         plants: what may have ripened meanwhile.
         is_overworld: () bool, where the team moves to.

@@ -103,7 +103,11 @@ def update(
 
 
 def _update(rows, completing, row, beginning, position, deadline, building):
-    """`update` on the packed table (H, 6)."""
+    """`update` on the packed table: `rows` (H, 6) int32, all else as there.
+
+    Returns:
+        Rows (H, 6) int32, and () int32, the number of rows filled.
+    """
     agents = np.arange(position.shape[0], dtype=np.int32)
     number = np.arange(rows.shape[0])
     freed = (completing[:, None] & (row[:, None] == number)).any(axis=0)

@@ -96,7 +96,17 @@ def interact(
 def _gates(chance, state, cell, block, same, acting, params, static):
     """Whose action coordination lets through.
 
-    Construction sites are no business of mining's requirements: acting on them always passes.
+    What a construction site requires is for building, not for DO: acting on one always passes.
+
+    Args:
+        chance: (A,) float32, the draws of those who try a soft block alone.
+        state: the world.
+        cell: (A, 2) int32, the cells faced.
+        block: (A,) uint8, what is there.
+        same: (A, A) bool, who faces the same cell.
+        acting: (A,) bool.
+        params: numbers.
+        static: switches.
 
     Returns:
         The state, who acts (A,) bool, the `coordination.Sync`, who (A,) completes a handover, and
@@ -126,7 +136,16 @@ def _gates(chance, state, cell, block, same, acting, params, static):
 
 
 def _change_map(state, cell, block, same, leaves, ends):
-    """Blocks give way to what agents leave of them (A,), 0 for no change, and requirements end."""
+    """Blocks give way to what agents leave of them, and requirements end.
+
+    Args:
+        state: the world.
+        cell: (A, 2) int32, the cells faced.
+        block: (A,) uint8, what is there.
+        same: (A, A) bool, who faces the same cell.
+        leaves: (A,) the block that each leaves, 0 for no change.
+        ends: (A,) bool, whose act ends the requirement.
+    """
     floor = state.floor
     leaves = jnp.where(same, leaves[None, :], 0).max(axis=1)
     ends = (same & ends[None, :]).any(axis=1)
@@ -147,6 +166,15 @@ def _take_sapling(chance, state, on_grass, forages):
 
 
 def _collect(state, used, mines, coordinated, sync):
+    """What was mined goes into the inventory.
+
+    Args:
+        state: the world.
+        used: `mining.Matter` of each agent, fields (A,).
+        mines: (A,) bool, who mines something.
+        coordinated: (A,) bool, who mines what may ask for coordination.
+        sync: `coordination.Sync`, fields (A,).
+    """
     soft, hard = mining.mined_together(coordinated, sync)
     events = {"mine_sync_soft": soft, "mine_sync_hard": hard}
     earned = mining.achievement(used, soft, hard)

@@ -15,14 +15,13 @@ from alem_env.core.enums import (
 )
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import State
-from alem_env.core.tables import NUM_ARMOUR_SLOTS, NUM_POTIONS
+from alem_env.core.tables import ENCHANTING_MANA, NO_ACHIEVEMENT, NUM_ARMOUR_SLOTS, NUM_POTIONS
 from alem_env.rules.chance import Chance
-from alem_env.rules.common import NO_ACHIEVEMENT, at, award, award_each, facing, is_role, max_health
+from alem_env.rules.common import at, award, award_each, facing, is_role, max_health
 from alem_env.rules.specialization import gate
 
 HEALING_MANA = 6
 HEALING = 2
-ENCHANTING_MANA = 9
 
 _ENCHANTING = np.array([Action.ENCHANT_SWORD, Action.ENCHANT_BOW, Action.ENCHANT_ARMOUR])
 # of no piece and of each of these

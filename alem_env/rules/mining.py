@@ -8,7 +8,7 @@ import numpy as np
 
 from alem_env.core.enums import Achievement, Block
 from alem_env.core.state import Inventory
-from alem_env.rules.common import NO_ACHIEVEMENT
+from alem_env.core.tables import NO_ACHIEVEMENT
 from alem_env.rules.coordination import Sync
 
 NOTHING = -1

@@ -7,6 +7,8 @@ once; only who gets in whose way, wounds and projectile slots are settled in ord
 Shapes: M mobs of all classes, A agents. Dead slots move as well.
 """
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -136,36 +138,22 @@ def form_wishes(
         boss: () bool, fighting the boss: monsters see everyone and never vanish.
     """
     melee, passive, ranged = (mobs.mob_class == c for c in MOVING_ORDER)
-    row, column = mobs.position[:, 0], mobs.position[:, 1]
     ready = (mobs.cooldown <= 0) & mobs.alive
-
-    # the nearest player alive; the first of several, and player 0 if all are dead
-    nearest = jnp.full(row.shape, _NOBODY)
-    rows_away, columns_away, strikes = None, None, []
-    for agent in range(players.alive.shape[0]):
-        rows = players.position[agent, 0] - row
-        columns = players.position[agent, 1] - column
-        distance = jnp.abs(rows) + jnp.abs(columns)
-        strikes.append(melee & ready & players.alive[agent] & (distance == 1))
-        nearer = players.alive[agent] & (distance < nearest)
-        nearest = jnp.where(nearer, distance, nearest)
-        rows_away = rows if agent == 0 else jnp.where(nearer, rows, rows_away)
-        columns_away = columns if agent == 0 else jnp.where(nearer, columns, columns_away)
-    strikes = jnp.stack(strikes, axis=1)
+    target, strikes = _nearest_player(mobs, players, melee, ready)
 
     # look along the longer axis, on a tie along either
-    by_row = (jnp.abs(rows_away) > jnp.abs(columns_away)) | (
-        (jnp.abs(rows_away) == jnp.abs(columns_away)) & (1.0 - draws.axis <= 0.5)
+    by_row = (jnp.abs(target.rows) > jnp.abs(target.columns)) | (
+        (jnp.abs(target.rows) == jnp.abs(target.columns)) & (1.0 - draws.axis <= 0.5)
     )
-    away = jnp.where(by_row, jnp.abs(rows_away), jnp.abs(columns_away))
-    aim_row = jnp.where(by_row, jnp.sign(rows_away), 0)
-    aim_column = jnp.where(by_row, 0, jnp.sign(columns_away))
+    away = jnp.where(by_row, jnp.abs(target.rows), jnp.abs(target.columns))
+    aim_row = jnp.where(by_row, jnp.sign(target.rows), 0)
+    aim_column = jnp.where(by_row, 0, jnp.sign(target.columns))
     far = away >= FAR
 
-    chases = melee & ((nearest < SIGHT) | boss) & (draws.mood < CHASE_CHANCE)
+    chases = melee & ((target.distance < SIGHT) | boss) & (draws.mood < CHASE_CHANCE)
     aims = ranged & (draws.mood < AIM_CHANCE)
     factor = jnp.where(chases | aims & far, 1, 0) - (aims & (away <= TOO_CLOSE))
-    wander_row, wander_column = _wander(row, column, draws.wander, passive)
+    wander_row, wander_column = _wander(mobs.position, draws.wander, passive)
     shoots = ranged & ready & ~far
     busy = strikes.any(axis=1) | shoots
     step_row = jnp.where(factor == 0, wander_row, factor * aim_row)
@@ -181,8 +169,42 @@ def form_wishes(
             np.where(melee, MELEE_COOLDOWN, RANGED_COOLDOWN),
             mobs.cooldown - np.where(passive, 0, 1),
         ),
-        stays=(nearest < params.mob_despawn_distance) | (boss & ~passive),
+        stays=(target.distance < params.mob_despawn_distance) | (boss & ~passive),
     )
+
+
+class _Target(NamedTuple):
+    """The nearest player alive; the first of several, and player 0 if all are dead. (M,) int32."""
+
+    distance: jax.Array  # rows and columns together, _NOBODY if all are dead
+    rows: jax.Array  # from the mob
+    columns: jax.Array
+
+
+def _nearest_player(
+    mobs: Mobs, players: Players, melee: np.ndarray, ready: jax.Array
+) -> tuple[_Target, jax.Array]:
+    """Whom each mob looks at, and `Wishes.strikes`.
+
+    Args:
+        mobs: the mobs.
+        players: the team.
+        melee: (M,) bool, melee mobs.
+        ready: (M,) bool, alive and cooled down.
+    """
+    row, column = mobs.position[:, 0], mobs.position[:, 1]
+    nearest = jnp.full(row.shape, _NOBODY)
+    rows_away, columns_away, strikes = None, None, []
+    for agent in range(players.alive.shape[0]):
+        rows = players.position[agent, 0] - row
+        columns = players.position[agent, 1] - column
+        distance = jnp.abs(rows) + jnp.abs(columns)
+        strikes.append(melee & ready & players.alive[agent] & (distance == 1))
+        nearer = players.alive[agent] & (distance < nearest)
+        nearest = jnp.where(nearer, distance, nearest)
+        rows_away = rows if agent == 0 else jnp.where(nearer, rows, rows_away)
+        columns_away = columns if agent == 0 else jnp.where(nearer, columns, columns_away)
+    return _Target(nearest, rows_away, columns_away), jnp.stack(strikes, axis=1)
 
 
 def settle_moves(mobs: Mobs, wishes: Wishes, alive: jax.Array, state: State) -> jax.Array:
@@ -253,8 +275,9 @@ def strike_players(state: State, kind: jax.Array, strikes: jax.Array) -> State:
     )
 
 
-def _wander(row: jax.Array, column: jax.Array, number: jax.Array, lazy: np.ndarray):
+def _wander(position: jax.Array, number: jax.Array, lazy: np.ndarray):
     """Random step (rows, columns), each (M,), to a cell of the map; lazy mobs mostly stay."""
+    row, column = position[:, 0], position[:, 1]
     rows, columns = MAP_SIZE
     left = (column > 0).astype(jnp.int32)
     right = left + (column < columns - 1)

@@ -9,7 +9,7 @@ import numpy as np
 from alem_env.core.enums import Action, DeathCause
 from alem_env.core.params import EnvParams
 from alem_env.core.state import State
-from alem_env.core.tables import ACHIEVEMENT_WEIGHT
+from alem_env.core.tables import ACHIEVEMENT_WEIGHT, SUNRISE
 from alem_env.rules.common import has_beaten_boss
 
 HEALTH_REWARD = 0.1
@@ -87,7 +87,7 @@ def daylight(timestep: jax.Array, day_length: jax.Array) -> jax.Array:
     the compiler multiplies by the reciprocal of the day length instead of dividing.
     """
     reciprocal = np.float32(1.0) / jnp.asarray(day_length, jnp.float32)
-    progress = (timestep * reciprocal) % 1 + 0.3
+    progress = (timestep * reciprocal) % 1 + SUNRISE
     return 1 - jnp.abs(jnp.cos(jnp.pi * progress)) ** 3
 
 

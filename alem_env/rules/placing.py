@@ -1,20 +1,18 @@
 """Tables, furnaces, stones, torches and saplings, put on the cell in front."""
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from alem_env.core.batch import when_any
-from alem_env.core.enums import Achievement, Action, Block, Item, Specialization
+from alem_env.core.enums import Block, Item, Specialization
 from alem_env.core.params import EnvParams, StaticParams
+from alem_env.core.recipes import ANYONE, THINGS
 from alem_env.core.state import Plants, State
-from alem_env.core.tables import MAP_SIZE, SOLID, TAKES_ITEM, TORCH_LIGHT
+from alem_env.core.tables import MAP_SIZE, NO_ACHIEVEMENT, SOLID, TAKES_ITEM, TORCH_LIGHT
 from alem_env.rules import light
 from alem_env.rules.chance import Chance
 from alem_env.rules.common import (
-    NO_ACHIEVEMENT,
     at,
     award_each,
     facing,
@@ -27,41 +25,22 @@ from alem_env.rules.common import (
 )
 from alem_env.rules.specialization import gate
 
-
-class _Thing(NamedTuple):
-    """What an action places: how many of which good it takes, and what it leaves on the cell."""
-
-    action: Action
-    good: str
-    number: int
-    earns: Achievement
-    block: Block | None = None
-    item: Item | None = None
-
-
-# In the order in which things are placed: what came before on a cell is in the way.
-_THINGS = (
-    _Thing(Action.PLACE_TABLE, "wood", 2, Achievement.PLACE_TABLE, Block.CRAFTING_TABLE),
-    _Thing(Action.PLACE_FURNACE, "stone", 1, Achievement.PLACE_FURNACE, Block.FURNACE),
-    _Thing(Action.PLACE_STONE, "stone", 1, Achievement.PLACE_STONE, Block.STONE),
-    _Thing(Action.PLACE_TORCH, "torches", 1, Achievement.PLACE_TORCH, item=Item.TORCH),
-    _Thing(Action.PLACE_PLANT, "sapling", 1, Achievement.PLACE_PLANT, Block.PLANT),
-)
-_TABLE, _FURNACE, _STONE, _TORCH, _SAPLING = range(len(_THINGS))
-_ACTIONS = np.array([thing.action for thing in _THINGS])
-_NUMBER = np.array([thing.number for thing in _THINGS])
-_EARNS = np.array([NO_ACHIEVEMENT, *[thing.earns for thing in _THINGS]], np.int32)
+_TABLE, _FURNACE, _STONE, _TORCH, _SAPLING = range(len(THINGS))
+_ACTIONS = np.array([thing.action for thing in THINGS])
+_NUMBER = np.array([thing.number for thing in THINGS])
+_FOR_ANYONE = np.array([thing.role == ANYONE for thing in THINGS])
+_EARNS = np.array([NO_ACHIEVEMENT, *[thing.earns for thing in THINGS]], np.int32)
 _KEEPS = 255  # no code of a block or item
 # what lies on a cell after nothing and each thing was placed there
 _LAID_BLOCK, _LAID_ITEM = (
     np.array([_KEEPS, *[_KEEPS if code is None else code for code in codes]], np.uint8)
-    for codes in ([t.block for t in _THINGS], [t.item for t in _THINGS])
+    for codes in ([t.block for t in THINGS], [t.item for t in THINGS])
 )
 
 
 def _terrain(rules_version: str) -> np.ndarray:
-    """Which of _THINGS each block takes, (blocks, 5) bool."""
-    takes = np.zeros((len(Block), len(_THINGS)), bool)
+    """Which of THINGS each block takes, (blocks, 5) bool."""
+    takes = np.zeros((len(Block), len(THINGS)), bool)
     takes[:] = ~SOLID[:, None]
     takes[[Block.WATER, Block.LAVA], :_STONE] = False
     takes[Block.WATER, _STONE] = True
@@ -85,11 +64,11 @@ def place(
     cell = facing(state.players)
     terrain, item = at(state.floor.block, cell), at(state.floor.item, cell)
     wants = (actions[:, None] == _ACTIONS) & _can_place(state, cell, terrain, item, static)
-    wants &= is_miner[:, None] | (np.arange(len(_THINGS)) != _STONE)
+    wants &= is_miner[:, None] | _FOR_ANYONE
     placed = _settle(state, cell, wants)
     laid = _laid(cell, placed)
 
-    does = (placed[:, None] == np.arange(1, len(_THINGS) + 1)).astype(jnp.int32)  # (A, 5)
+    does = (placed[:, None] == np.arange(1, len(THINGS) + 1)).astype(jnp.int32)  # (A, 5)
     spent = does * _NUMBER
     block, left = jnp.asarray(_LAID_BLOCK)[laid], jnp.asarray(_LAID_ITEM)[laid]
     inventory = state.inventory
@@ -112,22 +91,22 @@ def place(
 
 
 def _can_place(state: State, cell, terrain, item, static: StaticParams) -> jax.Array:
-    """(A, 5) bool: each of _THINGS, going by the cell before anyone placed and what is held."""
+    """(A, 5) bool: each of THINGS, going by the cell before anyone placed and what is held."""
     is_free = in_bounds(cell) & ~is_in_player(state.players, cell)
     is_free &= ~is_occupied(state.floor, cell) & (item == np.uint8(Item.NONE))
-    held = jnp.stack([getattr(state.inventory, thing.good) for thing in _THINGS], axis=-1)
+    held = jnp.stack([getattr(state.inventory, thing.good) for thing in THINGS], axis=-1)
     takes = jnp.asarray(_terrain(static.rules_version))[terrain]
     return is_free[:, None] & takes & (held >= _NUMBER)
 
 
 def _settle(state: State, cell: jax.Array, wants: jax.Array) -> jax.Array:
-    """What each player places, (A,) int32: 0 nothing, or 1 + its place in _THINGS.
+    """What each player places, (A,) int32: 0 nothing, or 1 + its place in THINGS.
 
     The first thing wanted on a cell is placed there, and bars the others: none of tables, furnaces
     and stones is ground for anything else.
     """
     agents = wants.shape[0]
-    thing = (wants * np.arange(1, len(_THINGS) + 1)).sum(-1)  # (A,), each wants one at most
+    thing = (wants * np.arange(1, len(THINGS) + 1)).sum(-1)  # (A,), each wants one at most
     # of torches and saplings, one a cell, the first player's comes before the others'
     turn = thing * agents + jnp.where(thing > _TORCH, np.arange(agents), 0)
     bars = same_cell(cell) & (thing > 0)[None, :] & (turn[None, :] < turn[:, None])

@@ -14,11 +14,11 @@ from alem_env.core.tables import (
     MAP_SIZE,
     MOB_ACHIEVEMENT,
     MOB_DEFENSE,
+    NO_ACHIEVEMENT,
     PROJECTILE_DAMAGE,
 )
 from alem_env.rules import combat
 from alem_env.rules.common import (
-    NO_ACHIEVEMENT,
     at,
     award_each,
     in_bounds,

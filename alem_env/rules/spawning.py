@@ -34,8 +34,9 @@ MONSTERS_BEYOND = 9**2
 BOSS_WAVE_WITHIN = 6**2
 SWIMMING_KIND = 5  # of ranged mobs
 BOSS_WAVE_FACTOR = 1000
-_NUM_CLASSES = 3
-_OUT_OF_SIGHT = 100  # cells off the map, as god mode allows; its square fits 16 bits twice
+_NUM_CLASSES = len(MobClass)
+# rows or columns; god mode lets players walk off the map, and twice its square must fit 16 bits
+_OUT_OF_REACH = 100
 _FAR_AWAY = np.int16(MAP_SIZE[0] ** 2 + MAP_SIZE[1] ** 2)  # no player alive
 
 
@@ -97,18 +98,21 @@ def _squared_distance(players: Players) -> jax.Array:
     nearest = jnp.full(MAP_SIZE, _FAR_AWAY, jnp.int16)
     for agent in range(players.alive.shape[0]):
         row, column = players.position[agent]
-        rows, columns = (
-            jnp.clip(np.arange(size) - at, -_OUT_OF_SIGHT, _OUT_OF_SIGHT).astype(jnp.int16) ** 2
-            for size, at in zip(MAP_SIZE, (row, column), strict=True)
-        )
+        rows = _square(np.arange(MAP_SIZE[0]) - row)
+        columns = _square(np.arange(MAP_SIZE[1]) - column)
         rows = jnp.where(players.alive[agent], rows, _FAR_AWAY)
         nearest = jnp.minimum(nearest, rows[:, None] + columns[None, :])
     return nearest
 
 
+def _square(difference: jax.Array) -> jax.Array:
+    """(n,) int16, of (n,) int32; beyond what any rule asks for, a large one."""
+    return jnp.clip(difference, -_OUT_OF_REACH, _OUT_OF_REACH).astype(jnp.int16) ** 2
+
+
 def _kinds(state: State, boss: jax.Array) -> jax.Array:
     """(3,) int32, the kind of each class that lives here; around the boss, of the floor reached."""
-    table = jnp.asarray(FLOOR_MOB_KIND)[:, :_NUM_CLASSES]
+    table = jnp.asarray(FLOOR_MOB_KIND)
     monsters = table[jnp.where(boss, state.boss_progress, state.floor_index)]
     is_passive = np.arange(_NUM_CLASSES) == MobClass.PASSIVE
     return jnp.where(is_passive, table[state.floor_index], monsters)

@@ -6,8 +6,8 @@ import numpy as np
 
 from alem_env.core.enums import Achievement, Action
 from alem_env.core.state import State
-from alem_env.core.tables import REQUEST_STEPS
-from alem_env.rules.common import MATERIALS_ASKED, NO_ACHIEVEMENT, award_each, goods_wanted
+from alem_env.core.tables import NO_ACHIEVEMENT, REQUEST_STEPS
+from alem_env.rules.common import MATERIALS_ASKED, award_each, goods_wanted
 
 
 def give(state: State, actions: jax.Array) -> State:

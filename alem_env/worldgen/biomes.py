@@ -36,7 +36,6 @@ class Terrain:
     sand_threshold: float = 0.6
     tree_noise_threshold: float = 0.5
     tree_rarity: float = 0.8
-    lit: bool = False
     ladder_down: bool = True
     ladder_up: bool = True
 
@@ -74,7 +73,7 @@ OVERWORLD = Terrain(
     ground=Block.GRASS, sea=Block.WATER, coast=Block.SAND, mountain=Block.STONE, path=Block.PATH,
     cave=Block.PATH, tree_ground=Block.GRASS, tree=Block.TREE, lava=Block.LAVA, start=Block.GRASS,
     ladder_ground=Block.PATH, ores=_ores(0.03, 0.02, 0.001, 0.0, 0.0), mountain_reach=(5.0, 1.0),
-    lit=True, ladder_up=False,
+    ladder_up=False,
 )  # fmt: skip
 GNOMISH_MINES = _mines(0.04, 0.02, 0.005, 0.0025, 0.0025)
 TROLL_MINES = _mines(0.04, 0.03, 0.01, 0.01, 0.01)
@@ -83,7 +82,6 @@ FIRE_REALM = Terrain(
     path=Block.STONE, cave=Block.STONE, tree_ground=Block.FIRE_GRASS, tree=Block.FIRE_TREE,
     lava=Block.LAVA, start=Block.FIRE_GRASS, ladder_ground=Block.FIRE_GRASS,
     ores=_ores(0.05, 0.0, 0.0, 0.0, 0.025), mountain_reach=(5.0, 1.0), water_threshold=0.5,
-    lit=True,
 )  # fmt: skip
 ICE_REALM = Terrain(
     ground=Block.ICE_GRASS, sea=Block.WATER, coast=Block.ICE_GRASS, mountain=Block.STONE,

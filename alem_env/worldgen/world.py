@@ -22,6 +22,8 @@ from alem_env.core.tables import (
     NUM_ARMOUR_SLOTS,
     NUM_FLOORS,
     NUM_POTIONS,
+    OVERWORLD_KILLS,
+    SUNRISE,
 )
 from alem_env.worldgen.biomes import DUNGEONS, MINABLE_FLOORS, TERRAINS
 from alem_env.worldgen.coordination import draw_requirements
@@ -33,7 +35,6 @@ from alem_env.worldgen.terrain import dark_light, grow_terrain, start_cells
 
 _SPECIALIZATIONS = (Specialization.WARRIOR, Specialization.FORAGER, Specialization.MINER)
 _FULL_NEED = 9  # food, drink, energy, mana and health at the start
-_FIRST_FLOOR_KILLS = 10  # the way down from the overworld is open
 _LADDER_GROUND = np.array(
     [TERRAINS[f].ladder_ground if f in TERRAINS else Block.PATH for f in range(NUM_FLOORS)],
     np.uint8,
@@ -96,7 +97,7 @@ def generate_world(key: jax.Array, params: EnvParams, static: StaticParams) -> s
         boss_progress=jnp.int32(0),
         boss_spawn_steps=jnp.int32(BOSS_SPAWN_STEPS),
         deepest_floor=jnp.int32(0),
-        light_level=jnp.float32(1 - abs(np.cos(np.pi * np.float32(0.3))) ** 3),
+        light_level=jnp.float32(1 - abs(np.cos(np.pi * np.float32(SUNRISE))) ** 3),
         timestep=jnp.int32(0),
         sampled_alpha=alpha,
         last_key=last_key,
@@ -214,7 +215,7 @@ def _populate(planes, items, sites, elites, static: StaticParams) -> st.Floor:
     """All floors, without creatures yet; leading axis 9."""
     blocks, requirement, soft = planes
     kills = np.zeros(NUM_FLOORS, np.int32)
-    kills[0] = _FIRST_FLOOR_KILLS
+    kills[0] = OVERWORLD_KILLS
     return st.Floor(
         block=blocks,
         item=items,

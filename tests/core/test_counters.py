@@ -29,3 +29,11 @@ def test_an_event_counts_once_however_many_agents_have_it():
     counters = counters.add_events(diamond_armours=some, sync_attempts=some)
     assert (counters.sync_attempts, counters.forges_built, counters.diamond_armours) == (2, 0, 1)
     assert counters.team.sum() == 3
+
+
+def test_more_events_than_bits_are_refused():
+    events = dict.fromkeys(TEAM_COUNTS[:32], jnp.ones(2, bool))
+    with pytest.raises(ValueError, match="events counted together may be 32"):
+        no_counts(agents=2).add_events(**events)
+    del events[TEAM_COUNTS[31]]
+    assert no_counts(agents=2).add_events(**events).team.sum() == 31

@@ -10,11 +10,11 @@ import pytest
 from alem_env.core.params import (
     EnvParams,
     StaticParams,
-    check_params,
     difficulty,
     make_params,
     params_from_alpha,
 )
+from alem_env.core.params_check import check_params
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ NOOP = int(Action.NOOP)
 SITE = (MIDDLE, MIDDLE)
 RICH = dict(inventory__wood=20, inventory__stone=20, inventory__iron=20, inventory__coal=20)
 POOR = dict(inventory__wood=0, inventory__stone=0, inventory__iron=0, inventory__coal=0)
-_construct = run_rule(lambda s, a: construct(s, a, None, STATIC))
+_construct = run_rule(lambda s, a: construct(s, a, STATIC))
 
 
 def build(state, *actions):
@@ -150,4 +150,4 @@ def test_nothing_elsewhere():
 def test_switched_off():
     static = StaticParams(num_agents=3, construction_enabled=False)
     state = at_site()
-    assert construct(state, jnp.full(3, SHELTER), None, static) is state
+    assert construct(state, jnp.full(3, SHELTER), static) is state

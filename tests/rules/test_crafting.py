@@ -8,8 +8,8 @@ from worlds import chance_of, edit, plain_state, run_rule, with_blocks
 from alem_env.core import rng
 from alem_env.core.enums import Achievement, Action, Block
 from alem_env.core.params import StaticParams, make_params
+from alem_env.core.recipes import RECIPES
 from alem_env.rules import crafting
-from alem_env.rules.crafting import RECIPES
 
 STATIC = StaticParams(num_agents=3)
 WARRIOR, FORAGER, MINER = range(3)

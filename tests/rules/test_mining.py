@@ -8,8 +8,8 @@ from worlds import edit, plain_state
 
 from alem_env.core.enums import Achievement, Block
 from alem_env.core.params import StaticParams
+from alem_env.core.tables import NO_ACHIEVEMENT
 from alem_env.rules import coordination, mining
-from alem_env.rules.common import NO_ACHIEVEMENT
 
 STATIC = StaticParams(num_agents=3)
 INVENTORY = plain_state(STATIC).inventory

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from worlds import edit, group_of, plain_state, with_blocks, with_mob
 
 from alem_env.core import rng
 from alem_env.core.batch import over_worlds
@@ -12,7 +13,6 @@ from alem_env.core.params import StaticParams, difficulty
 from alem_env.core.state import mob_slots
 from alem_env.core.tables import BOSS_FLOOR
 from alem_env.rules.mobs import MELEE_COOLDOWN, RANGED_COOLDOWN, draw, move_mobs
-from tests.rules.worlds import edit, group_of, plain_state, with_blocks, with_mob
 
 STATIC = StaticParams()
 PARAMS = difficulty("easy")

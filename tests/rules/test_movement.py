@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from worlds import MIDDLE, edit, plain_state, run_rule, with_blocks, with_mob
 
 from alem_env.core.enums import Action, Block
 from alem_env.core.params import StaticParams, difficulty
 from alem_env.rules.movement import move_players
-from tests.rules.worlds import MIDDLE, edit, plain_state, run_rule, with_blocks, with_mob
 
 STATIC = StaticParams()
 NOOP, LEFT, RIGHT, UP, DOWN = 0, Action.LEFT, Action.RIGHT, Action.UP, Action.DOWN

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from worlds import edit, group_of, plain_state, run_rule, with_blocks, with_mob
 
 from alem_env.core.enums import Achievement, Action, Block, Enchantment, ProjectileKind
 from alem_env.core.params import StaticParams, difficulty
@@ -13,7 +14,6 @@ from alem_env.rules.projectiles import (
     shot_damage,
     spawn,
 )
-from tests.rules.worlds import edit, group_of, plain_state, run_rule, with_blocks, with_mob
 
 STATIC = StaticParams()
 SLOTS = STATIC.max_player_projectiles

@@ -4,14 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-
-from alem_env.core import masked_choice, sampling
-from alem_env.core.batch import over_worlds
-from alem_env.core.enums import Block, MobClass
-from alem_env.core.params import StaticParams, difficulty
-from alem_env.core.tables import BOSS_FLOOR, MOB_HEALTH
-from alem_env.rules.spawning import spawn_mobs
-from tests.rules.worlds import (
+from worlds import (
     chance_of,
     edit,
     group_of,
@@ -20,6 +13,13 @@ from tests.rules.worlds import (
     with_mob,
     with_mobs,
 )
+
+from alem_env.core import masked_choice, sampling
+from alem_env.core.batch import over_worlds
+from alem_env.core.enums import Block, MobClass
+from alem_env.core.params import StaticParams, difficulty
+from alem_env.core.tables import BOSS_FLOOR, MOB_HEALTH
+from alem_env.rules.spawning import spawn_mobs, valid_cells
 
 STATIC = StaticParams()
 MANY = 64
@@ -131,3 +131,14 @@ def test_cells_are_drawn_as_jax_random_choice_draws_them():
         assert not (differs & ~unsure).any()
         doubtful, wrong = doubtful + unsure.sum(), wrong + differs.sum()
     assert 0 < wrong < doubtful < 3 * 64
+
+
+@pytest.mark.parametrize("off", [(24, 188), (-140, 24), (24, 10_000), (-300, 300)])
+def test_a_team_far_off_the_map_has_nothing_near(off):
+    """God mode lets players walk off it; squares of such distances leave 16 bits."""
+    state = edit(plain_state(STATIC), players__position=[off] * 3)
+    fighting = edit(state, floor_index=BOSS_FLOOR, floor__block=int(Block.GRAVE))
+    params = difficulty("easy", god_mode=True)
+    for world, boss in ((state, False), (fighting, True)):
+        cells = jax.jit(valid_cells)(world, jnp.int32(0), jnp.bool_(boss), params)
+        assert not cells.any()
