@@ -12,11 +12,7 @@ from alem_env.core.enums import Achievement, DeathCause, Specialization
 from alem_env.core.params import StaticParams
 from alem_env.core.state import State
 from alem_env.core.storage import unpack_floor
-from alem_env.core.tables import (
-    ACHIEVEMENT_WEIGHT,
-    COORDINATION_ACHIEVEMENTS,
-    OVERWORLD_KILLS,
-)
+from alem_env.core.tables import ACHIEVEMENT_WEIGHT, COORDINATION_ACHIEVEMENTS, OVERWORLD_KILLS
 
 _INVENTORY = (
     "wood", "stone", "coal", "iron", "diamond", "sapling", "pickaxe", "sword", "bow", "arrows",

@@ -9,7 +9,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from marl.config import ConfigError, TrainConfig, make_train_config
+from marl.config import ConfigError, TrainConfig
 from marl.export import (
     PolicyError,
     describe_parameters,
@@ -24,6 +24,7 @@ from marl.host.files import write_atomic, write_json
 from marl.host.folder import RunFolderError, locked, prepare
 from marl.host.progress import make_display
 from marl.host.stopping import StopRequest
+from marl.read_config import make_train_config
 from marl.training.assembly import Assembly, End, Outcome
 from marl.training.books import (
     BEST_POLICY_FOLDER,

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from toys import ToyLearner, ToyWorld, toy_policy
 
-from marl.config import make_train_config
 from marl.evaluation.protocol import Evaluator
 from marl.host.folder import RunFolderError, locked, prepare, require_space
 from marl.host.stopping import StopRequest
+from marl.read_config import make_train_config
 from marl.training.assembly import Assembly, End
 from marl.training.books import NonFiniteError
 from marl.training.checkpoint import CheckpointError, Checkpoints

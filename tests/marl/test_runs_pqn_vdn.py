@@ -10,7 +10,6 @@ from test_runs_export import observe_recordings
 from test_runs_loop import OPTIONS, assert_equal_states, newest
 from toys import CARD
 
-from marl.config import make_train_config
 from marl.evaluation.protocol import Evaluator
 from marl.export import PolicyError, describe_parameters, load_policy, save_policy
 from marl.host.folder import prepare
@@ -18,6 +17,7 @@ from marl.host.stopping import StopRequest
 from marl.learners import registry
 from marl.networks.q_network import QNetworkConfig, make_q_policy
 from marl.probes import Mortal
+from marl.read_config import make_train_config
 from marl.tasks import task_for_static
 from marl.training.assembly import Assembly
 from marl.training.command import BundleExporter
