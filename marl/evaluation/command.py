@@ -13,7 +13,7 @@ from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
 from marl.host.files import absolute, require_place, write_json
 from marl.host.progress import Display, make_display
 from marl.host.stopping import StopRequest
-from marl.play_config import EvaluateConfig, make_evaluate_config
+from marl.play_config import AskedWorld, EvaluateConfig, make_evaluate_config
 from marl.types import PyTree
 
 # The world of random play where nothing else is asked for: as conf/env/alem.yaml.
@@ -138,15 +138,10 @@ def _players(config: EvaluateConfig, exported: export.ExportedPolicy | None) -> 
 def _player(config: EvaluateConfig):
     """(policy or None, the world it was trained in or None, the world to evaluate in)."""
     if config.policy == RANDOM:
-        return None, None, config.env_config(DEFAULT_WORLD)
+        return None, None, config.env.applied_to(DEFAULT_WORLD)
     exported = export.load_policy(config.policy)
     card = exported.card
-    env_config = config.env_config(_world_of(config, card))
-    export.require_fit(
-        card,
-        num_agents=env_config.num_agents,
-        num_comm_channels=env_config.num_comm_channels,
-    )
+    env_config = world_for(exported, config.policy, config.env)
     if not config.transfer:
         export.require_same_task(
             card, difficulty=env_config.label, rules_version=env_config.rules_version
@@ -154,17 +149,27 @@ def _player(config: EvaluateConfig):
     return exported, card["env"], env_config
 
 
-def _world_of(config: EvaluateConfig, card: dict) -> EnvConfig:
-    """The world that the policy was trained in."""
+def world_for(exported: export.ExportedPolicy, folder: str, asked: AskedWorld) -> EnvConfig:
+    """The world that a policy of that folder is to play in.
+
+    Raises:
+        ConfigError: what is asked cannot be.
+        PolicyError: its card's world is not known here, or it cannot play in the one asked for.
+    """
     names = ("difficulty", "num_agents", "num_comm_channels", "rules_version", "shared_reward")
-    trained = {name: card["env"][name] for name in names}
+    trained = {name: exported.card["env"][name] for name in names}
     try:
-        return EnvConfig(**trained, non_specialist_efficiency=None)
+        made_for = EnvConfig(**trained, non_specialist_efficiency=None)
     except ConfigError as error:
         raise export.PolicyError(
-            f"policy={config.policy}: {export.CARD_FILE} describes a world that is not known here "
+            f"policy={folder}: {export.CARD_FILE} describes a world that is not known here "
             f"({error}); export the policy again with this version"
         ) from error
+    world = asked.applied_to(made_for)
+    export.require_fit(
+        exported.card, num_agents=world.num_agents, num_comm_channels=world.num_comm_channels
+    )
+    return world
 
 
 def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:
@@ -179,8 +184,8 @@ def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:
         f"{protocol['episodes']}worlds_from{protocol['first_seed']}",
         f"{protocol['max_steps']}steps",
     ]
-    if config.non_specialist_efficiency is not None:
-        parts.append(f"efficiency{config.non_specialist_efficiency:g}")
+    if config.env.non_specialist_efficiency is not None:
+        parts.append(f"efficiency{config.env.non_specialist_efficiency:g}")
     missing = [name for name in ("sampled", RANDOM) if not getattr(config, name)]
     parts += [f"no_{name}" for name in missing]
     folder = absolute(config.policy, "policy")

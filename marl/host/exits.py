@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from marl.host.output import Lasting
 
 BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 2, 3, 4, 130
-_HYDRA_REFUSED = 1
 _MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
 
 
@@ -81,15 +80,17 @@ class Jobs:
     def exit_after(
         self,
         main: Callable[[], None],
-        advice: Callable[[], list[str]] = lambda: [],
+        *,
+        refused: tuple[type[Exception], ...],
+        reasons: Callable[[Exception], Sequence[str]],
         faults: Sequence[str] = (),
     ) -> None:
-        """Calls `main` and exits; options that Hydra itself refuses exit as ours do, after lines
-        of `advice`: Hydra's own is to add what it does not know, which helps nobody.
+        """Calls `main` and exits.
 
         Args:
             main: does all jobs.
-            advice: asked for when Hydra refuses an option.
+            refused: what is raised before the first job when options are refused.
+            reasons: tells why, in lines.
             faults: known before; any of them ends it at once.
         """
         for line in faults:
@@ -97,13 +98,16 @@ class Jobs:
         if faults:
             sys.exit(BAD_OPTION)
         try:
-            main()
-        except SystemExit as leaving:
-            if leaving.code == _HYDRA_REFUSED and not self._started:
-                for line in advice():
-                    fail(line, BAD_OPTION)
-                sys.exit(BAD_OPTION)
-            raise
+            with _lasting_output():
+                main()
+        except KeyboardInterrupt:  # before a job listens to signals, or after
+            sys.exit(fail("stopped", STOPPED))
+        except refused as error:
+            if self._started:
+                raise
+            for line in reasons(error):
+                fail(line, BAD_OPTION)
+            sys.exit(BAD_OPTION)
         sys.exit(max(self._codes, default=0))
 
 

@@ -112,13 +112,13 @@ def test_policies_are_judged_by_the_difficulty_s_own_efficiency():
     assert trained.params().non_specialist_efficiency == np.float32(0.2)
     for asked in ((), ("transfer=true", "env.difficulty=easy")):
         options = composed("policy=x", *asked, name="evaluate")
-        judged = make_evaluate_config(options).env_config(
+        judged = make_evaluate_config(options).env.applied_to(
             dataclasses.replace(trained, shared_reward=True)
         )
         assert judged.params().non_specialist_efficiency == np.float32(0.7)
         assert not judged.shared_reward
     other = composed("policy=x", "env.non_specialist_efficiency=0.5", name="evaluate")
-    judged = make_evaluate_config(other).env_config(trained)
+    judged = make_evaluate_config(other).env.applied_to(trained)
     assert judged.params().non_specialist_efficiency == np.float32(0.5)
 
 
@@ -334,7 +334,8 @@ def test_evaluate_options():
 
 
 REFUSED_PICTURES = {
-    "steps=x": ["steps='x'", "whole number"],
+    "max_steps=x": ["max_steps='x'", "whole number"],
+    "env.num_agents=x": ["env.num_agents='x'", "whole number"],
     "agent=9": ["agent=9", "between 0 and 7"],
     "rows=0": ["rows=0", "between 1 and 48"],
     "out=world.mp4": ["out='world.mp4'", ".gif"],
