@@ -11,7 +11,7 @@ import math
 import typing
 from collections.abc import Mapping
 
-from alem_env import DIFFICULTY_ALPHA, EnvParams, StaticParams, difficulty
+from marl.env_config import EnvConfig
 from marl.host.folder import flatten, is_free
 from marl.learners.ppo_config import PPOConfig
 from marl.learners.pqn_config import PQNConfig
@@ -45,61 +45,6 @@ SIZES = {
 
 # Options that may change when a run is resumed: they decide nothing about what is learnt.
 FREE_OPTIONS = frozenset({"run.", "logger.", "evaluation."})
-
-
-@dataclasses.dataclass(frozen=True)
-class EnvConfig:
-    """The world. Meanings are in conf/env/alem.yaml.
-
-    `difficulty` is kept in one form: the name of its alpha, if it has one, or the number.
-    """
-
-    difficulty: str | float
-    num_agents: int
-    num_comm_channels: int
-    rules_version: str
-    shared_reward: bool
-    non_specialist_efficiency: float | None
-
-    def __post_init__(self):
-        in_range("env.num_agents", self.num_agents, 1, 8)
-        in_range("env.num_comm_channels", self.num_comm_channels, 0, 32)
-        if self.non_specialist_efficiency is not None:
-            in_range("env.non_specialist_efficiency", self.non_specialist_efficiency, 0.0, 1.0)
-        self.params()  # refuses an unknown difficulty
-        self._refuse_unknown_rules()
-        object.__setattr__(self, "difficulty", _canonical(self.difficulty))
-
-    def _refuse_unknown_rules(self) -> None:
-        try:
-            StaticParams(rules_version=self.rules_version)
-        except ValueError as error:
-            raise ConfigError(f"env.{error}") from error
-
-    @property
-    def program(self) -> str | None:
-        """`preset` of `alem_env.make`: the game without coordination is a program of its own."""
-        return "none" if self.difficulty == "none" else None
-
-    @property
-    def label(self) -> str:
-        """The difficulty as it appears in file names and tables."""
-        return str(self.difficulty)
-
-    def for_evaluation(self) -> "EnvConfig":
-        """The same world without what only shapes training: every policy is judged by the
-        difficulty's own efficiency, and by what each agent earns itself."""
-        return dataclasses.replace(self, shared_reward=False, non_specialist_efficiency=None)
-
-    def params(self) -> EnvParams:
-        """The traced parameters of this world."""
-        overrides = {"shared_reward": self.shared_reward}
-        if self.non_specialist_efficiency is not None:
-            overrides["non_specialist_efficiency"] = self.non_specialist_efficiency
-        try:
-            return difficulty(self.difficulty, **overrides)
-        except ValueError as error:
-            raise ConfigError(f"env.{error}") from error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -279,7 +224,20 @@ def make_train_config(values: Mapping) -> tuple[TrainConfig, list[str]]:
     values["learner"] = LearnerConfig(name, options)
     if "network" in values:
         values["network"] = _network(name, values["network"])
-    return build(TrainConfig, values, ""), remarks
+    config = build(TrainConfig, values, "")
+    return config, remarks + _rounding(config)
+
+
+def _rounding(config: TrainConfig) -> list[str]:
+    """That a run takes whole updates, if that makes it shorter than was asked."""
+    if config.total_steps is None or config.total_steps % config.steps_per_update == 0:
+        return []
+    return [
+        f"total_steps={config.total_steps:,} is not a multiple of an update's num_envs * num_steps "
+        f"= {config.num_envs} * {config.num_steps} = {config.steps_per_update:,}; doing "
+        f"{config.num_updates:,} updates, which are "
+        f"{config.num_updates * config.steps_per_update:,} steps"
+    ]
 
 
 def _network(learner: str, given: object) -> object:
@@ -354,11 +312,3 @@ def _fit_minibatches(
 def _get(values: Mapping, group: str, name: str) -> object:
     inner = values.get(group)
     return inner.get(name) if isinstance(inner, Mapping) else None
-
-
-def _canonical(level: str | float) -> str | float:
-    """hard, Hard and 0.9 are one difficulty, and have one name."""
-    text = str(level).lower()
-    if text == "none" or text in DIFFICULTY_ALPHA:
-        return text
-    return {alpha: name for name, alpha in DIFFICULTY_ALPHA.items()}.get(float(text), float(text))

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from marl.config import EnvConfig
+from marl.env_config import EnvConfig
 from marl.options import ConfigError, build, in_range, plain
 
 

@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 
 from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
 from marl.host.files import absolute, require_place, write_atomic
+from marl.host.stopping import StopRequest
 
 FRAME_MS = 120
 
@@ -25,9 +26,9 @@ def main(values: DictConfig) -> None:
 def run(values: Mapping) -> int:
     """Does what the options say; messages for the user, an exit code for the shell."""
     # Imported here, so that --help and wrong option names answer at once.
-    from marl.config import ConfigError
     from marl.export import PolicyError
     from marl.host.device import DeviceError, require_device
+    from marl.options import ConfigError
     from marl.play_config import make_render_config
 
     def work() -> int:
@@ -35,7 +36,8 @@ def run(values: Mapping) -> int:
         out = absolute(config.out, "out")
         require_place(out, "out")
         require_device()
-        draw(config, out)
+        with StopRequest():
+            draw(config, out)
         return 0
 
     return guarded(

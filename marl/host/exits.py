@@ -25,13 +25,13 @@ def guarded(
         work: does it all.
         codes: kinds of errors, the first that fits counts; others are faults, and are raised.
         memory_advice: what to change when memory runs out.
-        stopped: what to say after a second Ctrl-C.
+        stopped: what to say of work that was stopped at once.
     """
     with _lasting_output():
         try:
             return work()
-        except KeyboardInterrupt:
-            return fail(stopped, STOPPED)
+        except KeyboardInterrupt as stop:
+            return fail(stopped, getattr(stop, "exit_code", STOPPED))
         except Exception as error:
             if _is_memory(error):
                 return fail(f"{memory_advice} ({error})", FILES_FAILED)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from marl.config import EnvConfig
+from marl.env_config import EnvConfig
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 TINY = (

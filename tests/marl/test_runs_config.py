@@ -8,13 +8,14 @@ import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
-from marl.config import ConfigError, make_train_config
+from marl.config import make_train_config
 from marl.evaluation.command import DEFAULT_WORLD
 from marl.learners.ippo_unshared import UnsharedConfig
 from marl.learners.mappo import MAPPOConfig
 from marl.learners.ppo_config import PPOConfig, TeamPPOConfig
 from marl.learners.pqn_config import PQNConfig
 from marl.networks import centralised, factory, hypernetwork, q_network
+from marl.options import ConfigError
 from marl.play_config import make_evaluate_config, make_render_config
 
 CONF = Path(__file__).parents[2] / "conf"

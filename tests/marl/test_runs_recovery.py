@@ -29,7 +29,7 @@ from marl.training import books
 from marl.training.assembly import End
 from marl.training.books import NonFiniteError
 from marl.training.checkpoint import Checkpoints
-from marl.training.loggers import JsonLines, read_records
+from marl.training.loggers import JsonLines, keep_saved, read_records
 
 
 def policy_of(path):
@@ -197,7 +197,9 @@ def test_only_a_last_line_may_be_cut(tmp_path, caplog):
     line = '{"kind": "training", "update": %d}\n'
     path.write_text(line % 1 + '{"upd\n' + line % 2 + line % 3 + '{"update"')
     with caplog.at_level(logging.WARNING):
-        logger = JsonLines(tmp_path, lambda record: record["update"] <= 2)
+        kept = keep_saved(tmp_path, lambda record: record["update"] <= 2)
+    assert [record["update"] for record in kept] == [1, 2]
+    logger = JsonLines(tmp_path)
     logger.log({"kind": "training", "update": 3})
     logger.close()
     assert "lines [2]" in caplog.text
