@@ -62,7 +62,7 @@ def draw(records: list[dict], title: str):
     if right.get_legend_handles_labels()[0]:
         # Above the axes: curves may begin, and end, in any corner.
         right.legend(
-            loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False, borderaxespad=0.0
+            loc="lower right", bbox_to_anchor=(1.0, 1.02), ncols=3, frameon=False, borderaxespad=0.0
         )
     figure.suptitle(title, fontsize=10)
     for axes in (left, right):

@@ -294,6 +294,14 @@ def test_scientific_notation_and_derived_numbers():
     assert train_config().num_updates is None
 
 
+def test_rounded_steps_are_told():
+    config, (remark,) = make_train_config(composed("total_steps=10000"))
+    assert config.num_updates == 4
+    for part in ("total_steps=10,000", "64 * 32 = 2,048", "4 updates", "8,192 steps"):
+        assert part in remark
+    assert make_train_config(composed("total_steps=8192"))[1] == []
+
+
 def test_config_round_trips_through_yaml():
     config = train_config("total_steps=1e6", "env.difficulty=0.45", "num_envs=5")
     again, remarks = make_train_config(yaml.safe_load(yaml.safe_dump(config.as_dict())))

@@ -25,7 +25,7 @@ from toys import ToyLearner, ToyWorld, toy_policy
 from marl.evaluation.protocol import Evaluator, Interrupted
 from marl.host import files, folder
 from marl.host.stopping import StopRequest
-from marl.training import books
+from marl.training import books, plots
 from marl.training.assembly import End
 from marl.training.books import NonFiniteError
 from marl.training.checkpoint import Checkpoints
@@ -217,6 +217,18 @@ def test_an_update_that_is_not_finite_is_on_record(tmp_path):
     assert policy_of(tmp_path)[0] == 3
     run(tmp_path, config, assembly())
     assert policy_of(tmp_path)[0] == 6
+
+
+def test_the_legend_lies_beside_the_curves():
+    record = {"kind": "training", "episodes/count": 1.0, "episodes/team_return": 1.0}
+    scores = {f"episodes/{name}": 9.0 for name in ("base", "coord", "total")}
+    records = [record | scores | {"update": n, "env_steps": 10 * n} for n in (1, 2, 3)]
+    figure = plots.draw(records, "a run")
+    figure.draw_without_rendering()
+    axes = figure.axes[1]
+    legend = axes.get_legend().get_window_extent()
+    assert not legend.overlaps(axes.get_window_extent())
+    assert figure.bbox.x1 >= legend.x1 and figure.bbox.y1 >= legend.y1
 
 
 def test_a_curve_that_cannot_be_drawn_ends_nothing(tmp_path, monkeypatch, capsys):
