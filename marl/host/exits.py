@@ -1,12 +1,15 @@
 """Exit codes of the commands: which error means what to a shell."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NoReturn
 
 from marl.host.output import Lasting
 
 BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 2, 3, 4, 130
+_OF_SIGNALS = 128  # codes from here on, as shells have it
 _MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
 
 
@@ -74,8 +77,8 @@ class Jobs:
         """Does one job. One that was stopped by a signal ends the sweep."""
         self._started += 1
         self._codes.append(work(values))
-        if self._codes[-1] >= 128:
-            sys.exit(self._codes[-1])
+        if self._codes[-1] >= _OF_SIGNALS:
+            _leave_at_once(self._codes[-1])
 
     def exit_after(
         self,
@@ -101,7 +104,7 @@ class Jobs:
             with _lasting_output():
                 main()
         except KeyboardInterrupt:  # before a job listens to signals, or after
-            sys.exit(fail("stopped", STOPPED))
+            _leave_at_once(fail("stopped", STOPPED))
         except refused as error:
             if self._started:
                 raise
@@ -109,6 +112,16 @@ class Jobs:
                 fail(line, BAD_OPTION)
             sys.exit(BAD_OPTION)
         sys.exit(max(self._codes, default=0))
+
+
+def _leave_at_once(code: int) -> NoReturn:
+    """Ends the process without the interpreter's orderly end, which the compiler's threads, if they
+    are still at work, make wait and crash."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError):  # its reader has left
+                stream.flush()
+    os._exit(code)
 
 
 def _is_memory(error: Exception) -> bool:

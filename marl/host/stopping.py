@@ -4,6 +4,7 @@ import contextlib
 import os
 import select
 import signal
+import sys
 import threading
 import time
 from types import FrameType
@@ -54,6 +55,7 @@ class StopRequest:
         self.nothing_to_save = True
         self._since = 0.0  # when the signal came
         self._leaving = False  # the main thread is to end
+        self._has_raised = False
         self._previous = {}
         self._lock = threading.RLock()  # a handler may interrupt a handler
         self._ends = contextlib.ExitStack()
@@ -70,10 +72,10 @@ class StopRequest:
     def __enter__(self) -> "StopRequest":
         if threading.current_thread() is not threading.main_thread():
             return self  # which alone can listen
-        self._pipe, write = os.pipe()
-        for end in (self._pipe, write):
+        self._pipe, self._wake = os.pipe()
+        for end in (self._pipe, self._wake):
             os.set_blocking(end, False)
-        former = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        former = signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         for number in SIGNALS:
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue
@@ -81,25 +83,40 @@ class StopRequest:
         thread = threading.Thread(target=self._listen, name="signals", daemon=True)
         thread.start()
 
+        hook, sys.unraisablehook = sys.unraisablehook, self._take_dropped
+
         def end() -> None:
+            sys.unraisablehook = hook
             for number, handler in self._previous.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(former)
-            os.close(write)  # which ends the thread
+            os.close(self._wake)  # which ends the thread
             thread.join()
             os.close(self._pipe)
 
         self._ends.callback(end)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._ends.close()
+        # An import, or the compiler, that is interrupted may end with any error.
+        if self._has_raised and kind is not None and not issubclass(kind, KeyboardInterrupt):
+            raise StoppedAtOnce(self.exit_code) from None
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         self._read()
         if self._leaving:
-            self._leaving = False
+            self._leaving, self._has_raised = False, True
             raise StoppedAtOnce(self.exit_code)
+
+    def _take_dropped(self, dropped: "sys.UnraisableHookArgs") -> None:
+        """Some callers drop what is raised in them, as jax's callback of the garbage collector:
+        then the thread is to end the process."""
+        if dropped.exc_type is StoppedAtOnce:
+            self._leaving = True
+            os.write(self._wake, b"\0")
+        else:
+            sys.__unraisablehook__(dropped)
 
     def _listen(self) -> None:
         while True:

@@ -109,7 +109,7 @@ class _Session:
             self._display.start(1.0, 0.0)
             ending.callback(self._display.stop)
             ending.enter_context(self._heartbeat)
-            with self._heartbeat.during("making the first worlds, {}"):
+            with self._heartbeat.during("making the worlds, {}"):
                 self._state = self._start_state()
             for books in self._books:
                 books.open()
@@ -187,6 +187,7 @@ class _Session:
             books.go_on_from(counters, state.params)
         self._status = Status(self._config, self._books[0].counters)
         self._display.say(self._status.resumed())
+        self._show()
         return stack([state for _, state, _ in restored])
 
     def _restore(self, template: PyTree) -> list[tuple[int, PyTree, Counters]] | None:

@@ -1,7 +1,9 @@
 """`scripts/train.py` from options to exit code, with a toy in place of ALEM and its learner."""
 
 import json
+import os
 import signal
+import sys
 
 import jax.numpy as jnp
 import numpy as np
@@ -217,6 +219,12 @@ class RefusedError(Exception):
     pass
 
 
+@pytest.fixture
+def ends_here(monkeypatch):
+    """The process ends as usual where it would be torn down."""
+    monkeypatch.setattr(os, "_exit", sys.exit)
+
+
 def exit_code_of(jobs, main):
     with pytest.raises(SystemExit) as leaving:
         jobs.exit_after(main, refused=(RefusedError,), reasons=lambda error: [f"no: {error}"])
@@ -233,7 +241,7 @@ def test_the_worst_job_of_a_sweep_decides_and_the_others_run():
     assert exit_code_of(jobs, main) == 4 and ran == [0, 4, 3, 0]
 
 
-def test_a_signal_ends_the_sweep():
+def test_a_signal_ends_the_sweep(ends_here):
     jobs, ran = Jobs(), []
 
     def main():
@@ -254,7 +262,7 @@ def test_options_refused_before_the_first_job_are_told_and_faults_are_raised(cap
         exit_code_of(jobs, lambda: jobs.run(lambda value: refuse(), None))
 
 
-def test_ctrl_c_before_the_first_job_is_one_line(capsys):
+def test_ctrl_c_before_the_first_job_is_one_line(capsys, ends_here):
     def interrupted():
         raise KeyboardInterrupt
 

@@ -82,6 +82,30 @@ def test_a_second_ctrl_c_ends_deaf_work(start):
     assert process.wait(30) == 128 + signal.SIGTERM
 
 
+def test_a_stop_that_is_dropped_ends_the_process():
+    work = """
+import signal, time
+from marl.host.stopping import StopRequest
+class Drops:
+    def __del__(self):
+        signal.raise_signal(signal.SIGTERM)
+with StopRequest():
+    Drops()
+    time.sleep(60)
+"""
+    done = subprocess.run([sys.executable, "-c", work], capture_output=True, text=True, timeout=50)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert done.stderr.strip() == "SIGTERM: stopping at once; there is nothing to save"
+
+
+def test_whatever_a_stop_turns_into_is_a_stop():
+    with pytest.raises(KeyboardInterrupt), StopRequest():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ImportError from None
+
+
 def test_work_that_hears_ends_in_order():
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(KeyboardInterrupt) as ending:
