@@ -25,7 +25,8 @@ def plain(values: Mapping) -> dict:
     try:
         return OmegaConf.to_container(values, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
-        raise ConfigError(str(error)) from error
+        first = str(error).splitlines()[0]  # what follows is OmegaConf's own
+        raise ConfigError(f"{error.full_key}: {first}") from error
 
 
 def build(cls: type, values: object, prefix: str) -> object:

@@ -50,7 +50,20 @@ def make_train_config(values: Mapping) -> tuple[TrainConfig, list[str]]:
     values["learner"] = LearnerConfig(name, options)
     if "network" in values:
         values["network"] = _network(name, values["network"])
-    return build(TrainConfig, values, ""), remarks
+    config = build(TrainConfig, values, "")
+    return config, remarks + _rounding(config)
+
+
+def _rounding(config: TrainConfig) -> list[str]:
+    """That a run takes whole updates, if that makes it shorter than was asked."""
+    if config.total_steps is None or config.total_steps % config.steps_per_update == 0:
+        return []
+    return [
+        f"total_steps={config.total_steps:,} is not a multiple of an update's num_envs * num_steps "
+        f"= {config.num_envs} * {config.num_steps} = {config.steps_per_update:,}; doing "
+        f"{config.num_updates:,} updates, which are "
+        f"{config.num_updates * config.steps_per_update:,} steps"
+    ]
 
 
 def _network(learner: str, given: object) -> object:

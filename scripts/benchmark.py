@@ -2,7 +2,7 @@
 
     python scripts/benchmark.py env    --num-envs 64 [256 1024] [--reference PYTHON] [--json FILE]
     python scripts/benchmark.py phases --num-envs 64
-    python scripts/benchmark.py train  --num-envs 64 --network cpu
+    python scripts/benchmark.py train  --num-envs 64 --network small
 
 `env` measures warm world-steps a second with legal mask and observation under random legal play,
 without and with automatic resets; compile time; bytes a world and a stored observation; import
@@ -138,7 +138,10 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
         help="steps of each world in an update; default 64",
     )  # fmt: skip
     options["train"].add_argument(
-        "--network", choices=["cpu", "published"], default="published", help="default: published"
+        "--network",
+        choices=["small", "published"],
+        default="published",
+        help="as network=NAME of scripts/train.py; default: published",
     )
     return parser.parse_args(argv)
 

@@ -1,11 +1,8 @@
 """Plays a policy, or random legal actions, under the benchmark's protocol. See --help."""
 
 import hydra
+from hydra_command import jobs, start
 from omegaconf import DictConfig
-
-from marl.host.exits import Jobs
-
-jobs = Jobs()
 
 
 @hydra.main(config_path="../conf", config_name="evaluate", version_base="1.3")
@@ -17,4 +14,4 @@ def main(values: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    jobs.exit_after(main)
+    start(main, "evaluate")

@@ -1,6 +1,5 @@
 """Draws an episode: a picture of its first state, or a film. See --help."""
 
-import dataclasses
 import io
 import time
 from collections.abc import Iterator, Mapping
@@ -9,14 +8,14 @@ from pathlib import Path
 import hydra
 from command_line import Status, note, time_left
 from command_line import run as run_command
+from hydra_command import jobs, start
 from omegaconf import DictConfig
 
-from marl.host.exits import BAD_OPTION, FILES_FAILED, Jobs, guarded
+from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
 from marl.host.files import absolute, require_place, write_atomic
+from marl.host.stopping import StopRequest
 
 FRAME_MS = 120
-
-jobs = Jobs()
 
 
 @hydra.main(config_path="../conf", config_name="render", version_base="1.3")
@@ -27,9 +26,9 @@ def main(values: DictConfig) -> None:
 def run(values: Mapping) -> int:
     """Does what the options say; messages for the user, an exit code for the shell."""
     # Imported here, so that --help and wrong option names answer at once.
-    from marl.config import ConfigError
     from marl.export import PolicyError
     from marl.host.device import DeviceError, require_device
+    from marl.options import ConfigError
     from marl.play_config import make_render_config
 
     def work() -> int:
@@ -37,7 +36,8 @@ def run(values: Mapping) -> int:
         out = absolute(config.out, "out")
         require_place(out, "out")
         require_device()
-        draw(config, out)
+        with StopRequest():
+            draw(config, out)
         return 0
 
     return guarded(
@@ -46,7 +46,7 @@ def run(values: Mapping) -> int:
             ConfigError: BAD_OPTION, DeviceError: BAD_OPTION, PolicyError: BAD_OPTION,
             OSError: FILES_FAILED,
         },
-        memory_advice="the film does not fit into memory; lower steps",
+        memory_advice="the film does not fit into memory; lower max_steps",
         stopped="stopped; nothing was written",
     )  # fmt: skip
 
@@ -60,7 +60,7 @@ def draw(config, out: Path) -> None:
     env, params, act = players_of(config)
     is_film = config.out.endswith(".gif")
     window = None if config.whole else (config.rows, config.columns)
-    steps = config.steps if is_film else 0
+    steps = config.max_steps if is_film else 0
     frames = [
         Image.fromarray(render(state, agent=config.agent, window=window))
         for state in shown(play(env, params, act, config.seed, steps), steps)
@@ -102,19 +102,15 @@ def players_of(config):
     import jax.numpy as jnp
 
     from marl import compile_cache, export
-    from marl.evaluation.command import DEFAULT_WORLD, RANDOM
+    from marl.evaluation.command import DEFAULT_WORLD, RANDOM, world_for
     from marl.evaluation.worlds import make_environment
     from marl.options import in_range
 
-    world, policy = DEFAULT_WORLD, None
-    if config.policy != RANDOM:
-        policy = export.load_policy(config.policy)
-        world = policy.card["env"]
-    names = ("difficulty", "num_agents", "num_comm_channels", "rules_version")
-    shape = {name: world[name] if policy else getattr(world, name) for name in names}
-    if config.difficulty is not None:
-        shape["difficulty"] = config.difficulty
-    world = dataclasses.replace(DEFAULT_WORLD, **shape)
+    policy = None if config.policy == RANDOM else export.load_policy(config.policy)
+    if policy is None:
+        world = config.env.applied_to(DEFAULT_WORLD)
+    else:
+        world = world_for(policy, config.policy, config.env)
     in_range("agent", config.agent, 0, world.num_agents - 1)
     compile_cache.enable()
 
@@ -146,4 +142,4 @@ def play(env, params, act, seed: int, steps: int) -> Iterator:
 
 
 if __name__ == "__main__":
-    run_command(lambda: jobs.exit_after(main))
+    run_command(lambda: start(main, "render"))

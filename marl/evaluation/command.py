@@ -1,19 +1,23 @@
 """`scripts/evaluate.py`: any policy, or random play, under the protocol."""
 
+import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from marl import compile_cache, export
-from marl.config import ConfigError, EnvConfig
+from marl.env_config import EnvConfig
 from marl.evaluation import worlds
 from marl.evaluation.protocol import RANDOM, Evaluator, Interrupted, WorldResults
 from marl.evaluation.report import format_report, make_report, protocol_of
 from marl.host.device import DeviceError, require_device
 from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
 from marl.host.files import absolute, require_place, write_json
-from marl.host.progress import Display, make_display
+from marl.host.heartbeat import Heartbeat
+from marl.host.progress import Display, duration, make_display
 from marl.host.stopping import StopRequest
-from marl.play_config import EvaluateConfig, make_evaluate_config
+from marl.options import ConfigError
+from marl.play_config import AskedWorld, EvaluateConfig, make_evaluate_config
 from marl.types import PyTree
 
 # The world of random play where nothing else is asked for: as conf/env/alem.yaml.
@@ -70,22 +74,61 @@ def play_all(
         display: shows how far it is.
         stop: asked at times; raises `Interrupted`.
     """
-    results = {}
-    display.start(float(len(players)), 0.0)
-    try:
+    results, left = {}, TimeLeft(len(players))
+    display.say(
+        f"evaluating on {len(seeds)} worlds, {max_steps:,} steps at most: {', '.join(players)}"
+    )
+    with contextlib.ExitStack() as ending:
+        display.start(float(len(players)), 0.0)
+        ending.callback(display.stop)
+        heartbeat = ending.enter_context(Heartbeat(lambda text: display.update(left.done, text)))
         for index, (name, (behaviour, params)) in enumerate(players.items()):
+            # The first player compiles: minutes, if nothing like it was compiled before.
+            starting = ending.enter_context(contextlib.ExitStack())
+            starting.enter_context(
+                heartbeat.during(f"{name}: compiling or at its first steps, {{}}")
+            )
+
+            def report(part, text, index=index, starting=starting):
+                starting.close()
+                display.update(index + part, text + left.after(index + part))
+
             results[name] = evaluator.play(
                 params,
                 seeds,
                 behaviour=behaviour,
                 max_steps=max_steps,
-                on_progress=lambda part, text, i=index: display.update(i + part, text),
+                on_progress=report,
                 should_stop=stop,
             )
         display.update(float(len(players)), "done")
-    finally:
-        display.stop()
     return results
+
+
+class TimeLeft:
+    """Estimates time left, from the pace since the first report: what was compiled before that is
+    no part of it.
+
+    Args:
+        total: how much is to be done.
+
+    Attributes:
+        done: of that, so far.
+    """
+
+    def __init__(self, total: float):
+        self._total, self._start = total, None
+        self.done = 0.0
+
+    def after(self, done: float) -> str:
+        """For example ", about 1:15 left"; empty while there is no pace yet."""
+        now, self.done = time.monotonic(), done
+        if self._start is None:
+            self._start = done, now
+        first, began = self._start
+        if done <= first:
+            return ""
+        return f", about {duration((self._total - done) * (now - began) / (done - first))} left"
 
 
 def _run(config: EvaluateConfig, stop: StopRequest) -> int:
@@ -100,7 +143,6 @@ def _run(config: EvaluateConfig, stop: StopRequest) -> int:
     policy = exported.policy if exported else None
     evaluator = Evaluator(env, env_config.params(), policy, worlds.outcome_of(env))
     display = make_display("auto", "evaluate")
-    display.say("compiling; the first time takes minutes, and a stop waits for it ...")
     try:
         results = play_all(
             evaluator, _players(config, exported), seeds, config.max_steps, display, stop
@@ -138,15 +180,10 @@ def _players(config: EvaluateConfig, exported: export.ExportedPolicy | None) -> 
 def _player(config: EvaluateConfig):
     """(policy or None, the world it was trained in or None, the world to evaluate in)."""
     if config.policy == RANDOM:
-        return None, None, config.env_config(DEFAULT_WORLD)
+        return None, None, config.env.applied_to(DEFAULT_WORLD)
     exported = export.load_policy(config.policy)
     card = exported.card
-    env_config = config.env_config(_world_of(config, card))
-    export.require_fit(
-        card,
-        num_agents=env_config.num_agents,
-        num_comm_channels=env_config.num_comm_channels,
-    )
+    env_config = world_for(exported, config.policy, config.env)
     if not config.transfer:
         export.require_same_task(
             card, difficulty=env_config.label, rules_version=env_config.rules_version
@@ -154,17 +191,27 @@ def _player(config: EvaluateConfig):
     return exported, card["env"], env_config
 
 
-def _world_of(config: EvaluateConfig, card: dict) -> EnvConfig:
-    """The world that the policy was trained in."""
+def world_for(exported: export.ExportedPolicy, folder: str, asked: AskedWorld) -> EnvConfig:
+    """The world that a policy of that folder is to play in.
+
+    Raises:
+        ConfigError: what is asked cannot be.
+        PolicyError: its card's world is not known here, or it cannot play in the one asked for.
+    """
     names = ("difficulty", "num_agents", "num_comm_channels", "rules_version", "shared_reward")
-    trained = {name: card["env"][name] for name in names}
+    trained = {name: exported.card["env"][name] for name in names}
     try:
-        return EnvConfig(**trained, non_specialist_efficiency=None)
+        made_for = EnvConfig(**trained, non_specialist_efficiency=None)
     except ConfigError as error:
         raise export.PolicyError(
-            f"policy={config.policy}: {export.CARD_FILE} describes a world that is not known here "
+            f"policy={folder}: {export.CARD_FILE} describes a world that is not known here "
             f"({error}); export the policy again with this version"
         ) from error
+    world = asked.applied_to(made_for)
+    export.require_fit(
+        exported.card, num_agents=world.num_agents, num_comm_channels=world.num_comm_channels
+    )
+    return world
 
 
 def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:
@@ -179,8 +226,8 @@ def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:
         f"{protocol['episodes']}worlds_from{protocol['first_seed']}",
         f"{protocol['max_steps']}steps",
     ]
-    if config.non_specialist_efficiency is not None:
-        parts.append(f"efficiency{config.non_specialist_efficiency:g}")
+    if config.env.non_specialist_efficiency is not None:
+        parts.append(f"efficiency{config.env.non_specialist_efficiency:g}")
     missing = [name for name in ("sampled", RANDOM) if not getattr(config, name)]
     parts += [f"no_{name}" for name in missing]
     folder = absolute(config.policy, "policy")

@@ -6,7 +6,7 @@ import jax
 
 import alem_env
 from alem_env import score
-from marl.config import EnvConfig
+from marl.env_config import EnvConfig
 from marl.types import PyTree
 
 

@@ -1,13 +1,15 @@
 """Exit codes of the commands: which error means what to a shell."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NoReturn
 
 from marl.host.output import Lasting
 
 BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 2, 3, 4, 130
-_HYDRA_REFUSED = 1
+_OF_SIGNALS = 128  # codes from here on, as shells have it
 _MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
 
 
@@ -26,13 +28,13 @@ def guarded(
         work: does it all.
         codes: kinds of errors, the first that fits counts; others are faults, and are raised.
         memory_advice: what to change when memory runs out.
-        stopped: what to say after a second Ctrl-C.
+        stopped: what to say of work that was stopped at once.
     """
     with _lasting_output():
         try:
             return work()
-        except KeyboardInterrupt:
-            return fail(stopped, STOPPED)
+        except KeyboardInterrupt as stop:
+            return fail(stopped, getattr(stop, "exit_code", STOPPED))
         except Exception as error:
             if _is_memory(error):
                 return fail(f"{memory_advice} ({error})", FILES_FAILED)
@@ -75,21 +77,23 @@ class Jobs:
         """Does one job. One that was stopped by a signal ends the sweep."""
         self._started += 1
         self._codes.append(work(values))
-        if self._codes[-1] >= 128:
-            sys.exit(self._codes[-1])
+        if self._codes[-1] >= _OF_SIGNALS:
+            _leave_at_once(self._codes[-1])
 
     def exit_after(
         self,
         main: Callable[[], None],
-        advice: Callable[[], list[str]] = lambda: [],
+        *,
+        refused: tuple[type[Exception], ...],
+        reasons: Callable[[Exception], Sequence[str]],
         faults: Sequence[str] = (),
     ) -> None:
-        """Calls `main` and exits; options that Hydra itself refuses exit as ours do, after lines
-        of `advice`: Hydra's own is to add what it does not know, which helps nobody.
+        """Calls `main` and exits.
 
         Args:
             main: does all jobs.
-            advice: asked for when Hydra refuses an option.
+            refused: what is raised before the first job when options are refused.
+            reasons: tells why, in lines.
             faults: known before; any of them ends it at once.
         """
         for line in faults:
@@ -97,14 +101,27 @@ class Jobs:
         if faults:
             sys.exit(BAD_OPTION)
         try:
-            main()
-        except SystemExit as leaving:
-            if leaving.code == _HYDRA_REFUSED and not self._started:
-                for line in advice():
-                    fail(line, BAD_OPTION)
-                sys.exit(BAD_OPTION)
-            raise
+            with _lasting_output():
+                main()
+        except KeyboardInterrupt:  # before a job listens to signals, or after
+            _leave_at_once(fail("stopped", STOPPED))
+        except refused as error:
+            if self._started:
+                raise
+            for line in reasons(error):
+                fail(line, BAD_OPTION)
+            sys.exit(BAD_OPTION)
         sys.exit(max(self._codes, default=0))
+
+
+def _leave_at_once(code: int) -> NoReturn:
+    """Ends the process without the interpreter's orderly end, which the compiler's threads, if they
+    are still at work, make wait and crash."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError):  # its reader has left
+                stream.flush()
+    os._exit(code)
 
 
 def _is_memory(error: Exception) -> bool:

@@ -51,7 +51,8 @@ def remove(path: Path) -> None:
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """Writes a file so that a reader, or a crash, meets the old content or the new, whole."""
+    """Writes a file so that a reader, or a crash, meets the old content or the new, whole. Raises
+    OSError, naming the file, if that fails."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with open(temporary, "wb" if isinstance(content, bytes) else "w") as file:
@@ -59,6 +60,11 @@ def write_atomic(path: Path, content: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        raise OSError(
+            f"{path} cannot be written ({error.strerror or error}); free some space there, or "
+            "make it writable, then give the same command again"
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -50,8 +50,8 @@ def require_space(path: Path, num_bytes: int) -> None:
     free = shutil.disk_usage(path).free
     if free < num_bytes:
         raise RunFolderError(
-            f"run.dir={path} has {free / 1e6:.0f} MB free and the run saves about "
-            f"{num_bytes / 1e6:.0f} MB; free some space, choose another run.dir, "
+            f"run.dir={path} has {free / 1e6:,.1f} MB free and the run saves about "
+            f"{num_bytes / 1e6:,.1f} MB; free some space, choose another run.dir, "
             "or lower num_envs or run.keep_checkpoints"
         )
 

@@ -27,8 +27,8 @@ from marl.training.loggers import (
     METRICS_FILE,
     TRAINING,
     Logger,
+    keep_saved,
     make_logger,
-    read_records,
 )
 from marl.training.plots import plot_curve
 from marl.types import PyTree
@@ -116,18 +116,16 @@ class Books:
         """Notes the versions, and starts to log."""
         for remark in folders.note_versions(self._folder, self.counters.update):
             self._display.say(remark)
+        self._remark_on_lost_records(keep_saved(self._folder, self.counters.know))
         self._logger = make_logger(
             self._folder,
             self._config.logger,
             self._config.as_dict(),
-            is_saved=self.counters.know,
             run_id=self.counters.run_id,
         )
-        self._remark_on_lost_records()
 
-    def _remark_on_lost_records(self) -> None:
-        records = [r for r in read_records(self._folder) if r["kind"] == TRAINING]
-        last = max((record["update"] for record in records), default=0)
+    def _remark_on_lost_records(self, records: list[dict]) -> None:
+        last = max((r["update"] for r in records if r["kind"] == TRAINING), default=0)
         if self.counters.update - last >= self._config.run.log_every_updates:
             self._display.say(
                 f"note: {METRICS_FILE} lacks the updates {last + 1} to {self.counters.update}, "

@@ -30,6 +30,8 @@ MANIFEST = "manifest.json"
 ARRAYS = "arrays"
 _PARTIAL = ".partial-"
 _REPLACED = ".replaced-"
+# Bytes of names, indices and half-filled blocks, beside the arrays.
+_OVERHEAD = 2**20
 _PARTS = ("versions", "extra", "leaves", "files")  # of a manifest
 
 T = TypeVar("T")
@@ -38,9 +40,14 @@ _log = logging.getLogger(__name__)
 
 
 def size_of(state: object) -> int:
-    """Bytes that a state, or its shapes, takes on disk."""
+    """Bytes of a state, or its shapes."""
     shapes = (jax.eval_shape(_plain, leaf) for leaf in jax.tree.leaves(state))
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in shapes)
+
+
+def size_on_disk(state: object) -> int:
+    """Bytes that a checkpoint of a state, or its shapes, takes at most."""
+    return size_of(state) + _OVERHEAD
 
 
 class CheckpointError(RuntimeError):
@@ -161,11 +168,12 @@ class Checkpoints:
 
     def _write(self, update: int, arrays: dict[str, np.ndarray], extra: dict) -> None:
         partial = self._folder / f"{_PARTIAL}{update}"
+        stored = {name: a for name, a in arrays.items() if a.size}
+        needed = sum(a.nbytes for a in stored.values()) + _OVERHEAD
         try:
             shutil.rmtree(partial, ignore_errors=True)
             partial.mkdir(parents=True)
-            stored = {name: a for name, a in arrays.items() if a.size}
-            _require_space(partial, sum(a.nbytes for a in stored.values()))
+            _require_space(partial, needed)
             with _quiet_orbax(), ocp.PyTreeCheckpointer() as writer:
                 writer.save(partial / ARRAYS, stored)
             manifest = {
@@ -182,11 +190,12 @@ class Checkpoints:
             shutil.rmtree(replaced, ignore_errors=True)
         except Exception as error:  # tensorstore reports a full disk in types of its own
             shutil.rmtree(partial, ignore_errors=True)
+            free = shutil.disk_usage(self._folder).free
             raise CheckpointError(
-                f"update {update} could not be saved in {self._folder}; "
-                f"saved before and kept: {self.updates() or 'none'}. "
-                "Free some space there, then give the same command again "
-                f"({_brief(error)})"
+                f"update {update} could not be saved in {self._folder} ({free / 1e6:,.1f} MB free, "
+                f"{needed / 1e6:,.1f} MB needed); saved before and kept: "
+                f"{self.updates() or 'none'}. Free some space there, then give the same command "
+                f"again ({_brief(error)})"
             ) from error
         for old in self.updates()[: -self._keep]:
             if old < update:

@@ -9,7 +9,7 @@ from pathlib import Path
 import jax
 import numpy as np
 
-from marl.config import ConfigError, TrainConfig
+from marl.config import TrainConfig
 from marl.export import (
     PolicyError,
     describe_parameters,
@@ -24,6 +24,7 @@ from marl.host.files import write_atomic, write_json
 from marl.host.folder import RunFolderError, locked, prepare
 from marl.host.progress import make_display
 from marl.host.stopping import StopRequest
+from marl.options import ConfigError
 from marl.read_config import make_train_config
 from marl.training.assembly import Assembly, End, Outcome
 from marl.training.books import (
@@ -67,7 +68,7 @@ def run(values: Mapping) -> int:
         _CODES,
         memory_advice="the run does not fit into memory; lower num_envs or num_steps, or raise "
         "learner.num_minibatches",
-        stopped="stopped at once; the newest checkpoint is what was saved last",
+        stopped="stopped at once; the same command goes on from what was saved, if anything was",
     )
 
 

@@ -10,7 +10,7 @@ import json
 import logging
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -41,14 +41,10 @@ class JsonLines:
 
     Args:
         folder: the run's folder.
-        is_saved: record -> whether the checkpoint that the run goes on from knows of it; the
-            others are dropped, since they are made again.
     """
 
-    def __init__(self, folder: Path, is_saved: Callable[[dict], bool]):
+    def __init__(self, folder: Path):
         self._path = folder / METRICS_FILE
-        if self._path.exists():
-            write_atomic(self._path, "".join(_kept(self._path, is_saved)))
         self._file = open(self._path, "a")
 
     def log(self, record: dict[str, float | str]) -> None:
@@ -157,11 +153,10 @@ def make_logger(
     options: LoggerConfig,
     config: dict,
     *,
-    is_saved: Callable[[dict], bool],
     run_id: str,
 ) -> Logger:
     """The loggers that the options ask for. Raises LoggerError if one cannot start."""
-    loggers: list[Logger] = [JsonLines(folder, is_saved)]
+    loggers: list[Logger] = [JsonLines(folder)]
     if options.wandb_mode != "disabled":
         loggers.append(Wandb(folder, options, config, run_id))
     return Several(loggers)
@@ -181,15 +176,29 @@ def read_records(folder: Path) -> list[dict]:
     return [record for _, record in _lines(path) if record is not None]
 
 
-def _kept(path: Path, is_saved: Callable[[dict], bool]) -> Iterator[str]:
-    """Lines to go on from: damaged ones, and each record that is saved, once."""
-    seen = set()
+def keep_saved(folder: Path, is_saved: Callable[[dict], bool]) -> list[dict]:
+    """Rewrites metrics.jsonl to go on from: damaged lines, and each record that is saved, once.
+
+    Args:
+        folder: the run's folder.
+        is_saved: record -> whether the checkpoint that the run goes on from knows of it; the
+            others are dropped, since they are made again.
+
+    Returns:
+        The records that are left.
+    """
+    path = folder / METRICS_FILE
+    if not path.exists():
+        return []
+    lines, records = [], {}
     for line, record in _lines(path):
         if record is None:
-            yield line + "\n"
-        elif is_saved(record) and (mark := (record["kind"], record["update"])) not in seen:
-            seen.add(mark)
-            yield _line(record)
+            lines.append(line + "\n")
+        elif is_saved(record) and (mark := (record["kind"], record["update"])) not in records:
+            records[mark] = record
+            lines.append(_line(record))
+    write_atomic(path, "".join(lines))
+    return list(records.values())
 
 
 def _lines(path: Path) -> list[tuple[str, dict | None]]:

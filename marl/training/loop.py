@@ -28,7 +28,7 @@ from marl.training.books import (
     NonFiniteError,
     is_finite,
 )
-from marl.training.checkpoint import CheckpointError, size_of
+from marl.training.checkpoint import CheckpointError, size_of, size_on_disk
 from marl.training.counters import Counters
 from marl.training.episodes import add_sums
 from marl.training.loggers import read_records
@@ -109,7 +109,7 @@ class _Session:
             self._display.start(1.0, 0.0)
             ending.callback(self._display.stop)
             ending.enter_context(self._heartbeat)
-            with self._heartbeat.during("making the first worlds, {}"):
+            with self._heartbeat.during("making the worlds, {}"):
                 self._state = self._start_state()
             for books in self._books:
                 books.open()
@@ -166,6 +166,7 @@ class _Session:
             self._save()
             for books in self._books:
                 books.checkpoints.wait()
+            self._stop.nothing_to_save = True
         except (NonFiniteError, CheckpointError):
             raise
         except Exception:
@@ -184,9 +185,9 @@ class _Session:
             return stack([_strong_types(learner.init(key)) for key in keys])
         for books, (_, state, counters) in zip(self._books, restored, strict=True):
             books.go_on_from(counters, state.params)
-        first = self._books[0]
-        self._status = Status(self._config, first.counters)
-        self._display.say(f"resuming at update {restored[0][0]} ({first.env_steps:,} steps)")
+        self._status = Status(self._config, self._books[0].counters)
+        self._display.say(self._status.resumed())
+        self._show()
         return stack([state for _, state, _ in restored])
 
     def _restore(self, template: PyTree) -> list[tuple[int, PyTree, Counters]] | None:
@@ -211,13 +212,11 @@ class _Session:
     def _require_room(self, template: PyTree) -> None:
         """Refuses what cannot fit on disk or device, before anything compiles."""
         seeds = self._config.num_seeds
-        size = size_of(template)
         rollout = self._config.num_steps * size_of(getattr(template, "observation", ()))
-        require_memory(seeds * (size + rollout))
+        require_memory(seeds * (size_of(template) + rollout))
         there = sum(len(books.checkpoints.updates()) for books in self._books)
-        folders.require_space(
-            self._folder, (seeds * (self._keep + 2) - min(there, seeds * self._keep)) * size
-        )
+        more = seeds * (self._keep + 2) - min(there, seeds * self._keep)
+        folders.require_space(self._folder, more * size_on_disk(template))
 
     def _updates(self) -> End:
         config, status = self._config, self._status
@@ -257,6 +256,7 @@ class _Session:
             if not is_finite(numbers):
                 books.refuse_non_finite(numbers, part(state.params, seed, count))
         self._state = state
+        self._stop.nothing_to_save = False
         for books, numbers in zip(self._books, each, strict=True):
             books.record(numbers, seconds)
         episodes = None
@@ -273,7 +273,7 @@ class _Session:
 
     def _compile(self):
         """The compiled update: what it takes to compile does not count as training."""
-        self._display.say("compiling; the first time takes minutes, and a stop waits for it ...")
+        self._display.say("compiling; the first time takes minutes ...")
         began = time.monotonic()
         with self._heartbeat.during("compiling, {}"):
             step = self._assembly.learner.compile(self._state)
@@ -290,6 +290,7 @@ class _Session:
         for seed, books in enumerate(self._books):
             if books.is_evaluation_due():
                 books.evaluate(part(self._state.params, seed, len(self._books)))
+                self._stop.nothing_to_save = False
 
     def _save(self) -> None:
         for books, state in zip(self._books, self._apart(), strict=True):

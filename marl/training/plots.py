@@ -21,14 +21,23 @@ def plot_curve(folder: Path, title: str) -> Path | None:
         The picture's path, or None if no episode has ended yet.
     """
     records = read_records(folder)
-    episodes = [r for r in records if (r.get("episodes/count") or 0) > 0]
-    if not episodes:
+    if not _of_episodes(records):
         return None
+    path = folder / CURVE_FILE
+    temporary = path.with_name(f".{CURVE_FILE}")
+    draw(records, title).savefig(temporary, dpi=120, format="png")
+    temporary.replace(path)
+    return path
+
+
+def draw(records: list[dict], title: str):
+    """The figure of `plot_curve`, of records among which are episodes."""
     # The object interface: no global state, no window system.
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
 
+    episodes = _of_episodes(records)
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
@@ -51,17 +60,20 @@ def plot_curve(folder: Path, title: str) -> Path | None:
     dots = " (dots: greedy, development worlds)" if evaluations else ""
     right.set(xlabel=f"environment steps{dots}", ylabel="score, % of the maximum", ylim=(0, None))
     if right.get_legend_handles_labels()[0]:
-        right.legend(frameon=False)
+        # Above the axes: curves may begin, and end, in any corner.
+        right.legend(
+            loc="lower right", bbox_to_anchor=(1.0, 1.02), ncols=3, frameon=False, borderaxespad=0.0
+        )
     figure.suptitle(title, fontsize=10)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    path = folder / CURVE_FILE
-    temporary = path.with_name(f".{CURVE_FILE}")
-    figure.savefig(temporary, dpi=120, format="png")
-    temporary.replace(path)
-    return path
+    return figure
+
+
+def _of_episodes(records: list[dict]) -> list[dict]:
+    return [r for r in records if (r.get("episodes/count") or 0) > 0]
 
 
 def _smooth(records: list[dict], name: str, counts: np.ndarray) -> np.ndarray:

@@ -58,8 +58,24 @@ class Status:
     def is_finished(self) -> bool:
         return self.fraction() >= 1.0
 
+    def resumed(self) -> str:
+        """What a run that was begun before is told to be: under way, or complete."""
+        config, update = self._config, self._counters.update
+        done = f"update {update} ({update * config.steps_per_update:,} steps)"
+        if not self.is_finished():
+            return f"resuming at {done}"
+        if config.total_steps is None:
+            longer = f"run.minutes={config.run.minutes:g} are over: raise it to train longer"
+        elif "total_steps" in config.free_options:
+            longer = f"total_steps={config.total_steps:,} are done: raise it to train longer"
+        else:
+            what, _ = config.learner.options.needs_length
+            longer = f"with learner.{what} a longer run is another run"
+        anew = "To start anew, give another run.dir"
+        return f"the run is complete at {done}; {longer}. {anew}"
+
     def text(self) -> str:
-        """For example "8,192 steps, 900/s, 2:10 left | return 1.30"."""
+        """For example "8,192 steps, 900/s, 2:10 of training left | return 1.30"."""
         window, size = self._window, self._config.steps_per_update
         seeds = self._config.num_seeds
         text = f"{self._counters.update * size:,} steps"
@@ -67,7 +83,7 @@ class Status:
             text += f" x {seeds} seeds"
         if self._update_seconds:
             left = duration(self._seconds_left())
-            text += f", {seeds * size / self._update_seconds:,.0f}/s, {left} left"
+            text += f", {seeds * size / self._update_seconds:,.0f}/s, {left} of training left"
         value = window.mean("team_return")
         if value is not None:
             text += f" | return {value:.2f}"

@@ -11,7 +11,7 @@ from marl.learners import ippo
 from marl.learners.ppo_config import PPOConfig
 from marl.networks import factory
 
-NETWORKS = {"cpu": factory.CPU, "published": factory.PUBLISHED}
+NETWORKS = {"small": factory.CPU, "published": factory.PUBLISHED}  # as conf/network/
 
 
 def time_updates(
@@ -22,7 +22,7 @@ def time_updates(
     Args:
         num_envs: worlds side by side.
         num_steps: steps of each world between two updates.
-        network: "cpu" or "published".
+        network: key of `NETWORKS`.
         difficulty: of the world.
         channels: message actions.
         repeats: measurements; the median counts.

@@ -1,5 +1,6 @@
 """The two commands as a user calls them."""
 
+import dataclasses
 import json
 import os
 import re
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
+
+from marl.env_config import EnvConfig
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 TINY = (
@@ -28,16 +31,38 @@ def call(script, *options, cwd, env=None):
 
 def test_help_teaches(tmp_path):
     text = call("train.py", "--help", cwd=tmp_path).stdout
-    for part in ("experiment=published_ippo", "Examples", "num_envs=64", "Exit status"):
+    for part in ("experiment=published_ippo", "Examples", "learner=hypermarl|ippo|", "Exit status"):
         assert part in text
-    lines = [line for line in text.split("OPTION=VALUE):")[1].splitlines() if "=" in line]
-    assert len(lines) > 40
-    assert not [line for line in lines if not re.fullmatch(r"  [\w.]+=\S+ +\S.*", line)]
-    assert "step size of Adam at the start" in text
-    assert "max_steps: 10000" in call("evaluate.py", "--help", cwd=tmp_path).stdout
-    drawing = call("render.py", "--help", cwd=tmp_path)
-    assert drawing.returncode == 0 and "out: world.gif" in drawing.stdout
+    assert len(explained(text)) > 40
+    assert explained(text)["learner.lr=0.0005"] == "step size of Adam at the start"
+    of_another = explained(call("train.py", "learner=pqn_vdn", "--help", cwd=tmp_path).stdout)
+    assert of_another["learner.lr=0.0003"] == "step size of RAdam at the start"
     assert not list(tmp_path.iterdir())
+
+
+def test_evaluating_and_drawing_explain_each_option_and_name_the_world_alike(tmp_path):
+    texts = [call(f"{name}.py", "--help", cwd=tmp_path).stdout for name in ("evaluate", "render")]
+    playing, drawing = map(explained, texts)
+    assert {"policy=...", "max_steps=10000"} < set(playing)
+    assert {"policy=random", "out=world.gif"} < set(drawing)
+    world = {name: words for name, words in playing.items() if name.startswith("env.")}
+    assert len(world) == 5 and world.items() <= drawing.items()
+    training = {field.name for field in dataclasses.fields(EnvConfig)}
+    assert {name.split(".")[1].split("=")[0] for name in world} < training
+
+
+def explained(text):
+    """NAME=VALUE -> its explanation, of a whole --help."""
+    lines = [line for line in text.split("OPTION=VALUE):")[1].splitlines() if "=" in line]
+    found = [re.fullmatch(r"  ([\w.]+=\S+) +(\S.*)", line) for line in lines]
+    assert lines and all(found), text
+    return {match[1]: match[2] for match in found}
+
+
+def test_a_reader_of_the_help_may_leave(tmp_path):
+    command = f"{sys.executable} {SCRIPTS / 'train.py'} --help | head -1"
+    done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.startswith("Trains a team") and done.stderr == ""
 
 
 @pytest.mark.parametrize(
@@ -53,6 +78,15 @@ def test_help_teaches(tmp_path):
         ("evaluate.py", "episodes=1", ["policy=... is needed", "random"]),
         ("evaluate.py", "policy=nowhere", ["policy=nowhere", "card.json"]),
         ("render.py", "agent=3", ["agent=3", "between 0 and 2"]),
+        ("render.py", "env.num_agents=2 agent=2", ["agent=2", "between 0 and 1"]),
+        ("render.py", "difficulty=easy", ["did you mean env.difficulty=easy?"]),
+        ("evaluate.py", "episode=1", ["no option episode; did you mean episodes=1?"]),
+        ("evaluate.py", "env=1", ["env is no option"]),
+        ("evaluate.py", "learner.lr=1", ["no option learner.lr"]),
+        ("train.py", "learner.q_lambda=1", ["belongs to learner=pqn_vdn"]),
+        ("train.py", "learner", ["learner cannot be read", "EQUAL"]),
+        ("train.py", "zzz=1", ["no option zzz", "--help"]),
+        ("train.py", "-m learner=ippo,foo", ["learner=foo", "hypermarl, ippo"]),
         ("train.py", "experiment=null", ["experiment=null", "published_ippo", "~experiment"]),
         ("train.py", "env=1", ["env=1", "choose one of alem"]),
         ("train.py", "learner.lr=1e300", ["learner.lr=1e+300", "must be a number"]),
@@ -60,10 +94,11 @@ def test_help_teaches(tmp_path):
     ],
 )
 def test_bad_options_are_named_and_nothing_is_written(tmp_path, script, option, words):
-    result = call(script, option, cwd=tmp_path)
+    result = call(script, *option.split(), cwd=tmp_path)
     assert result.returncode == 2, result.stderr
     assert all(word in result.stderr for word in words), result.stderr
-    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("error: ") and result.stdout == ""
+    assert result.stderr.count("\n") == (4 if option == "seed=0,1" else 1)  # how to sweep
     assert not list(tmp_path.iterdir())
 
 
@@ -127,7 +162,7 @@ def test_train_resume_and_evaluate(tmp_path):
 def test_pictures_need_no_display(tmp_path):
     environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
     done = call(
-        "render.py", "difficulty=none", "out=new/film.gif", "steps=2", "agent=2",
+        "render.py", "env.difficulty=none", "out=new/film.gif", "max_steps=2", "agent=2",
         cwd=tmp_path, env=environment,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,9 @@
 """`scripts/train.py` from options to exit code, with a toy in place of ALEM and its learner."""
 
 import json
+import os
 import signal
+import sys
 
 import jax.numpy as jnp
 import numpy as np
@@ -213,9 +215,19 @@ def test_a_link_in_place_of_a_policy_is_replaced(call, tmp_path):
     assert [p.name for p in elsewhere.iterdir()] == ["mine"]
 
 
+class RefusedError(Exception):
+    pass
+
+
+@pytest.fixture
+def ends_here(monkeypatch):
+    """The process ends as usual where it would be torn down."""
+    monkeypatch.setattr(os, "_exit", sys.exit)
+
+
 def exit_code_of(jobs, main):
     with pytest.raises(SystemExit) as leaving:
-        jobs.exit_after(main)
+        jobs.exit_after(main, refused=(RefusedError,), reasons=lambda error: [f"no: {error}"])
     return leaving.value.code
 
 
@@ -229,7 +241,7 @@ def test_the_worst_job_of_a_sweep_decides_and_the_others_run():
     assert exit_code_of(jobs, main) == 4 and ran == [0, 4, 3, 0]
 
 
-def test_a_signal_ends_the_sweep():
+def test_a_signal_ends_the_sweep(ends_here):
     jobs, ran = Jobs(), []
 
     def main():
@@ -239,13 +251,20 @@ def test_a_signal_ends_the_sweep():
     assert exit_code_of(jobs, main) == 130 and ran == [0, 130]
 
 
-def test_what_hydra_refuses_exits_as_what_we_refuse():
+def test_options_refused_before_the_first_job_are_told_and_faults_are_raised(capsys):
     def refuse():
-        raise SystemExit(1)
+        raise RefusedError("that")
 
-    def fault():
-        jobs.run(lambda value: refuse(), None)
-
+    assert exit_code_of(Jobs(), refuse) == 2
+    assert capsys.readouterr().err == "error: no: that\n"
     jobs = Jobs()
-    assert exit_code_of(jobs, refuse) == 2
-    assert exit_code_of(jobs, fault) == 1
+    with pytest.raises(RefusedError):
+        exit_code_of(jobs, lambda: jobs.run(lambda value: refuse(), None))
+
+
+def test_ctrl_c_before_the_first_job_is_one_line(capsys, ends_here):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    assert exit_code_of(Jobs(), interrupted) == 130
+    assert capsys.readouterr().err == "error: stopped\n"

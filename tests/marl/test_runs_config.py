@@ -8,13 +8,13 @@ import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
-from marl.config import ConfigError
 from marl.evaluation.command import DEFAULT_WORLD
 from marl.learners.ippo_unshared import UnsharedConfig
 from marl.learners.mappo import MAPPOConfig
 from marl.learners.ppo_config import PPOConfig, TeamPPOConfig
 from marl.learners.pqn_config import PQNConfig
 from marl.networks import centralised, factory, hypernetwork, q_network
+from marl.options import ConfigError
 from marl.play_config import make_evaluate_config, make_render_config
 from marl.read_config import make_train_config
 
@@ -113,13 +113,13 @@ def test_policies_are_judged_by_the_difficulty_s_own_efficiency():
     assert trained.params().non_specialist_efficiency == np.float32(0.2)
     for asked in ((), ("transfer=true", "env.difficulty=easy")):
         options = composed("policy=x", *asked, name="evaluate")
-        judged = make_evaluate_config(options).env_config(
+        judged = make_evaluate_config(options).env.applied_to(
             dataclasses.replace(trained, shared_reward=True)
         )
         assert judged.params().non_specialist_efficiency == np.float32(0.7)
         assert not judged.shared_reward
     other = composed("policy=x", "env.non_specialist_efficiency=0.5", name="evaluate")
-    judged = make_evaluate_config(other).env_config(trained)
+    judged = make_evaluate_config(other).env.applied_to(trained)
     assert judged.params().non_specialist_efficiency == np.float32(0.5)
 
 
@@ -294,6 +294,14 @@ def test_scientific_notation_and_derived_numbers():
     assert train_config().num_updates is None
 
 
+def test_rounded_steps_are_told():
+    config, (remark,) = make_train_config(composed("total_steps=10000"))
+    assert config.num_updates == 4
+    for part in ("total_steps=10,000", "64 * 32 = 2,048", "4 updates", "8,192 steps"):
+        assert part in remark
+    assert make_train_config(composed("total_steps=8192"))[1] == []
+
+
 def test_config_round_trips_through_yaml():
     config = train_config("total_steps=1e6", "env.difficulty=0.45", "num_envs=5")
     again, remarks = make_train_config(yaml.safe_load(yaml.safe_dump(config.as_dict())))
@@ -335,7 +343,8 @@ def test_evaluate_options():
 
 
 REFUSED_PICTURES = {
-    "steps=x": ["steps='x'", "whole number"],
+    "max_steps=x": ["max_steps='x'", "whole number"],
+    "env.num_agents=x": ["env.num_agents='x'", "whole number"],
     "agent=9": ["agent=9", "between 0 and 7"],
     "rows=0": ["rows=0", "between 1 and 48"],
     "out=world.mp4": ["out='world.mp4'", ".gif"],

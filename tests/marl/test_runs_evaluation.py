@@ -1,6 +1,8 @@
 """The protocol: each world once, and the same however worlds are grouped."""
 
 import dataclasses
+import time
+import types
 
 import jax
 import jax.numpy as jnp
@@ -9,10 +11,13 @@ import pytest
 from omegaconf import OmegaConf
 from toys import ToyWorld, toy_policy
 
-from marl.evaluation.command import DEFAULT_WORLD, _out_file
+from marl.evaluation import protocol
+from marl.evaluation.command import DEFAULT_WORLD, _out_file, play_all
 from marl.evaluation.protocol import BEHAVIOURS, Evaluator, Interrupted, _world_keys
 from marl.evaluation.report import format_report, make_report, protocol_of
 from marl.evaluation.worlds import describe, make_environment
+from marl.host.heartbeat import Heartbeat
+from marl.host.progress import Lines, Silent, duration
 from marl.networks.factory import NetworkConfig, make_policy
 from marl.play_config import make_evaluate_config
 from marl.probes import Memory, Mortal
@@ -185,6 +190,51 @@ def test_random_play_needs_no_policy(evaluator):
     )
     with pytest.raises(ValueError, match="needs a policy"):
         alone.play(None, SEEDS, behaviour="greedy")
+
+
+def test_an_evaluation_tells_what_it_does_and_how_long_it_takes(evaluator, monkeypatch):
+    said, shown, now = [], [], [0.0]
+
+    def clock():
+        now[0] += 1.0
+        return now[0]
+
+    class Shown(Silent):
+        def say(self, text):
+            said.append(text)
+
+        def update(self, done, text):
+            shown.append((done, text))
+
+    monkeypatch.setattr(protocol, "CHUNK", 4)
+    monkeypatch.setattr("marl.evaluation.command.time", types.SimpleNamespace(monotonic=clock))
+    players = {name: (name, PARAMS) for name in ("greedy", "random")}
+    play_all(evaluator, players, SEEDS, 20, Shown(), lambda: False)
+    assert said == ["evaluating on 11 worlds, 20 steps at most: greedy, random"]
+    texts = [text for _, text in shown]
+    assert texts[0].startswith("greedy: step 4") and "left" not in texts[0]
+    done, text = shown[1]  # as much again as since the first report, a second ago
+    wanted = (2 - done) / (done - shown[0][0])
+    assert text.endswith(f", about {duration(wanted)} left")
+    assert shown[-1] == (2.0, "done")
+
+
+def test_compiling_an_evaluation_shows_signs_of_life(monkeypatch, capsys):
+    class Slow:
+        def play(self, *_, on_progress, **__):
+            time.sleep(0.3)
+            on_progress(0.5, "half")
+            time.sleep(0.2)
+            return "results"
+
+    monkeypatch.setattr(
+        "marl.evaluation.command.Heartbeat", lambda tell: Heartbeat(tell, patience=0, seconds=0.02)
+    )
+    play_all(Slow(), {"greedy": ("greedy", 0)}, [1], 9, Lines("evaluate", 0.0), lambda: False)
+    out = capsys.readouterr().out.splitlines()
+    halves = [n for n, line in enumerate(out) if "half" in line]
+    assert len(halves) == 1 and sum("greedy: compiling" in line for line in out) > 3
+    assert not [line for line in out[halves[0] :] if "compiling" in line]
 
 
 def test_stops_when_asked(evaluator):

@@ -176,6 +176,31 @@ def test_a_finished_run_stays_as_it_is(whole_run):
     assert (folder / "metrics.jsonl").read_text() == before
 
 
+def test_a_complete_run_says_so_and_how_to_go_on(tmp_path, capsys):
+    run(tmp_path, config_for(2, stop_after=1))
+    run(tmp_path, config_for(2))
+    assert "resuming at update 1 (10 steps)" in capsys.readouterr().out
+    run(tmp_path, config_for(2))
+    out = capsys.readouterr().out
+    assert "complete at update 2 (20 steps); total_steps=20 are done: raise it" in out
+    assert "give another run.dir" in out and "resuming" not in out
+    for _ in range(2):
+        run(tmp_path / "annealed", config_for(2, anneal_lr=True))
+    out = capsys.readouterr().out
+    assert "with learner.anneal_lr=true a longer run is another run" in out and "raise" not in out
+
+
+def test_a_stop_while_the_first_worlds_are_compiled_leaves_nothing(tmp_path):
+    class Learner(ToyLearner):
+        def compile(self, state):
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt), StopRequest() as stop:
+        run(tmp_path, config_for(), assembly(Learner()), stop)
+    assert not list((tmp_path / "checkpoints").iterdir())
+    assert run(tmp_path, config_for()).end is End.FINISHED
+
+
 def test_a_longer_run_goes_on_where_the_rate_is_constant(tmp_path):
     run(tmp_path, config_for(2))
     assert run(tmp_path, config_for(3)).facts["update"] == 3

@@ -25,11 +25,11 @@ from toys import ToyLearner, ToyWorld, toy_policy
 from marl.evaluation.protocol import Evaluator, Interrupted
 from marl.host import files, folder
 from marl.host.stopping import StopRequest
-from marl.training import books
+from marl.training import books, plots
 from marl.training.assembly import End
 from marl.training.books import NonFiniteError
 from marl.training.checkpoint import Checkpoints
-from marl.training.loggers import JsonLines, read_records
+from marl.training.loggers import JsonLines, keep_saved, read_records
 
 
 def policy_of(path):
@@ -197,7 +197,9 @@ def test_only_a_last_line_may_be_cut(tmp_path, caplog):
     line = '{"kind": "training", "update": %d}\n'
     path.write_text(line % 1 + '{"upd\n' + line % 2 + line % 3 + '{"update"')
     with caplog.at_level(logging.WARNING):
-        logger = JsonLines(tmp_path, lambda record: record["update"] <= 2)
+        kept = keep_saved(tmp_path, lambda record: record["update"] <= 2)
+    assert [record["update"] for record in kept] == [1, 2]
+    logger = JsonLines(tmp_path)
     logger.log({"kind": "training", "update": 3})
     logger.close()
     assert "lines [2]" in caplog.text
@@ -215,6 +217,18 @@ def test_an_update_that_is_not_finite_is_on_record(tmp_path):
     assert policy_of(tmp_path)[0] == 3
     run(tmp_path, config, assembly())
     assert policy_of(tmp_path)[0] == 6
+
+
+def test_the_legend_lies_beside_the_curves():
+    record = {"kind": "training", "episodes/count": 1.0, "episodes/team_return": 1.0}
+    scores = {f"episodes/{name}": 9.0 for name in ("base", "coord", "total")}
+    records = [record | scores | {"update": n, "env_steps": 10 * n} for n in (1, 2, 3)]
+    figure = plots.draw(records, "a run")
+    figure.draw_without_rendering()
+    axes = figure.axes[1]
+    legend = axes.get_legend().get_window_extent()
+    assert not legend.overlaps(axes.get_window_extent())
+    assert figure.bbox.x1 >= legend.x1 and figure.bbox.y1 >= legend.y1
 
 
 def test_a_curve_that_cannot_be_drawn_ends_nothing(tmp_path, monkeypatch, capsys):

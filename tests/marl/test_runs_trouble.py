@@ -1,7 +1,9 @@
 """What surrounds a run fails: pipes, terminals, disks, the programs that it calls."""
 
 import dataclasses
+import errno
 import json
+import os
 import re
 import shutil
 import signal
@@ -139,10 +141,32 @@ def test_a_full_disk_is_told_once_and_soon(tmp_path):
     assert "Traceback" not in done.stderr
     (message,) = [line for line in done.stderr.splitlines() if "could not be saved" in line]
     assert "Free some space" in message and str(tmp_path / "checkpoints") in message
+    assert re.search(r"MB free, 1\.2 MB needed\); saved before and kept: \[1, 2\]", message)
     failed = int(re.search(r"error: update (\d+) could not be saved", message)[1])
     assert failed == 3
     update, _ = newest_state(tmp_path, size=20_000)
     assert update == 2
+
+
+def test_a_nearly_full_disk_is_refused_before_orbax_writes(tmp_path, monkeypatch):
+    """There is room for the arrays, and none for what orbax writes beside them."""
+    reserved = []
+
+    def reserve(descriptor, start, length):
+        reserved.append(length)
+        if length > 250_000:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def write(*_, **__):
+        raise AssertionError("orbax was asked")
+
+    monkeypatch.setattr(os, "posix_fallocate", reserve)
+    monkeypatch.setattr("orbax.checkpoint.PyTreeCheckpointer", write)
+    checkpoints = Checkpoints(tmp_path, keep=2, versions={})
+    checkpoints.save(1, {"x": jnp.ones(50_000)}, {})
+    with pytest.raises(CheckpointError, match=r"No space left on device\)$"):
+        checkpoints.close()
+    assert len(reserved) == 1 and not list(tmp_path.iterdir())
 
 
 def test_a_failed_save_is_known_as_soon_as_it_has_failed(tmp_path):

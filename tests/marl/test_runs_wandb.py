@@ -80,7 +80,7 @@ def test_all_loggers_are_closed(tmp_path):
         def close(self):
             raise OSError("first")
 
-    lines = JsonLines(tmp_path, lambda record: True)
+    lines = JsonLines(tmp_path)
     with pytest.raises(OSError, match="first"):
         Several([Failing(), lines]).close()
     assert lines._file.closed

@@ -90,7 +90,7 @@ def test_figures_of_a_tiny_call(tmp_path):
     assert world["step_with_resets_us"] > 0 and world["state_bytes"] > 1000
     phases = figures("phases", "--steps", "3")
     assert phases["phases_us"]["mobs.move_mobs"] > 0
-    learning = figures("train", "--num-steps", "2", "--network", "cpu")
+    learning = figures("train", "--num-steps", "2", "--network", "small")
     took = learning["rollout_s"] + learning["learning_s"]
     assert learning["steps_per_s"] == pytest.approx(4 / took)
 

@@ -1,0 +1,69 @@
+"""The options of the world, shared by the commands that train and those that play."""
+
+import dataclasses
+
+from alem_env import DIFFICULTY_ALPHA, EnvParams, StaticParams, difficulty
+from marl.options import ConfigError, in_range
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvConfig:
+    """The world. Meanings are in conf/env/alem.yaml.
+
+    `difficulty` is kept in one form: the name of its alpha, if it has one, or the number.
+    """
+
+    difficulty: str | float
+    num_agents: int
+    num_comm_channels: int
+    rules_version: str
+    shared_reward: bool
+    non_specialist_efficiency: float | None
+
+    def __post_init__(self):
+        in_range("env.num_agents", self.num_agents, 1, 8)
+        in_range("env.num_comm_channels", self.num_comm_channels, 0, 32)
+        if self.non_specialist_efficiency is not None:
+            in_range("env.non_specialist_efficiency", self.non_specialist_efficiency, 0.0, 1.0)
+        self.params()  # refuses an unknown difficulty
+        self._refuse_unknown_rules()
+        object.__setattr__(self, "difficulty", _canonical(self.difficulty))
+
+    def _refuse_unknown_rules(self) -> None:
+        try:
+            StaticParams(rules_version=self.rules_version)
+        except ValueError as error:
+            raise ConfigError(f"env.{error}") from error
+
+    @property
+    def program(self) -> str | None:
+        """`preset` of `alem_env.make`: the game without coordination is a program of its own."""
+        return "none" if self.difficulty == "none" else None
+
+    @property
+    def label(self) -> str:
+        """The difficulty as it appears in file names and tables."""
+        return str(self.difficulty)
+
+    def for_evaluation(self) -> "EnvConfig":
+        """The same world without what only shapes training: every policy is judged by the
+        difficulty's own efficiency, and by what each agent earns itself."""
+        return dataclasses.replace(self, shared_reward=False, non_specialist_efficiency=None)
+
+    def params(self) -> EnvParams:
+        """The traced parameters of this world."""
+        overrides = {"shared_reward": self.shared_reward}
+        if self.non_specialist_efficiency is not None:
+            overrides["non_specialist_efficiency"] = self.non_specialist_efficiency
+        try:
+            return difficulty(self.difficulty, **overrides)
+        except ValueError as error:
+            raise ConfigError(f"env.{error}") from error
+
+
+def _canonical(level: str | float) -> str | float:
+    """hard, Hard and 0.9 are one difficulty, and have one name."""
+    text = str(level).lower()
+    if text == "none" or text in DIFFICULTY_ALPHA:
+        return text
+    return {alpha: name for name, alpha in DIFFICULTY_ALPHA.items()}.get(float(text), float(text))
