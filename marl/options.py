@@ -62,7 +62,7 @@ def convert(value: object, kind: object, name: str) -> object:
         if type(value) in kinds:
             return value
         if len(kinds) > 1:
-            raise ConfigError(f"{name}={value!r} must be {' or '.join(_WANTED[k] for k in kinds)}")
+            raise ConfigError(f"{name}={value!r} must be {' or '.join(map(_wanted, kinds))}")
         kind = kinds[0]
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if kind is int and is_number and math.isfinite(value) and float(value).is_integer():
@@ -73,7 +73,11 @@ def convert(value: object, kind: object, name: str) -> object:
         return value
     if kind is str and is_number:
         raise ConfigError(f"{name}={value} must be a string; quote it: {name}='\"{value}\"'")
-    raise ConfigError(f"{name}={value!r} must be {_WANTED[kind]}")
+    raise ConfigError(f"{name}={value!r} must be {_wanted(kind)}")
+
+
+def _wanted(kind: type) -> str:
+    return _WANTED.get(kind, f"a {kind.__name__}")
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:

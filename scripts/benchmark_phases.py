@@ -68,7 +68,7 @@ PHASES: dict[str, Callable] = {
     "crafting.craft": lambda m, p, s: crafting.craft(m.luck, m.state, m.actions, p, s),
     "interact.interact": lambda m, p, s: interact.interact(m.luck, m.state, m.actions, p, s),
     "placing.place": lambda m, p, s: placing.place(m.luck, m.state, m.actions, p, s),
-    "construction.construct": lambda m, p, s: construction.construct(m.state, m.actions, p, s),
+    "construction.construct": lambda m, p, s: construction.construct(m.state, m.actions, s),
     "projectiles.shoot": lambda m, p, s: projectiles.shoot(m.state, m.actions),
     "magic.heal": lambda m, p, s: magic.heal(m.state, m.actions),
     "magic.drink_potion": lambda m, p, s: magic.drink_potion(m.state, m.actions),

@@ -112,7 +112,10 @@ class StaticParams:
 
     @property
     def first_message_action(self) -> int:
-        """Action that sends on channel 0. A single agent's GIVE slot (54) counts, as published."""
+        """Action that sends on channel 0.
+
+        With one agent it is 54, where GIVE would be, and the last code is no action, as published.
+        """
         return len(Action) + self.num_agents - 2
 
     @property
@@ -129,6 +132,8 @@ class EnvParams:
 
     max_timesteps: int = 100_000
     day_length: int = 300
+    # cells from the nearest player: rows and columns together, at which a mob vanishes; in a
+    # straight line, within which mobs appear
     mob_despawn_distance: int = 14
     max_attribute: int = 5
     god_mode: bool = False
@@ -282,9 +287,10 @@ _RANGES = {
     ), (0.0, 1.0)),
     **dict.fromkeys(("mob_health_multiplier", "starting_resource_multiplier"), (0.0, _FLOAT32_MAX)),
     **dict.fromkeys((
-        "max_timesteps", "day_length", "mob_despawn_distance", "max_attribute",
+        "max_timesteps", "day_length", "max_attribute",
         "diamond_crafting_agents_required",
     ), (1, INT32_MAX)),
+    "mob_despawn_distance": (1, math.isqrt(INT32_MAX)),  # its square is taken
     "num_construction_sites": (0, INT32_MAX), "num_mining_construction_sites": (0, INT32_MAX),
     "handover_window_min": (1, MAX_HANDOVER_WINDOW),
     "handover_window_max": (1, MAX_HANDOVER_WINDOW),

@@ -206,8 +206,4 @@ def light_index(floor_index: jax.Array) -> jax.Array:
     return jnp.asarray(LIGHT_INDEX)[floor_index]
 
 
-def num_agents(state: State) -> int:
-    return state.achievements.shape[0]
-
-
 NUM_ACHIEVEMENTS = len(Achievement)

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from alem_env.core.enums import Action, Block, Building, Item, Specialization
-from alem_env.core.params import EnvParams, StaticParams
+from alem_env.core.params import MAX_AGENTS, EnvParams, StaticParams
 from alem_env.core.recipes import (
     ANYONE,
     FORGE,
@@ -33,6 +33,7 @@ from alem_env.core.tables import (
     NUM_ARMOUR_SLOTS,
     NUM_POTIONS,
 )
+from alem_env.core.values import check_bits
 from alem_env.observe.numbers import NUMBERS, numbers
 from alem_env.rules.common import PRICED_GOODS, at, goods_wanted, is_role, neighbour_blocks
 
@@ -40,37 +41,43 @@ _BUILDINGS = (Building.SHELTER, Building.FORGE, Building.BEACON)
 _TOOLS = ("pickaxe", "sword")
 _BITS = 32  # facts a word
 
-# What a player may need to know of itself; the position is the fact's bit.
-_FACTS = (
-    "miner", "warrior", "table", "furnace", "enchanter", "diamond_bench", "gem",
-    "way_down", "way_up",
-    "wood", "wood_2", "stone", "iron", "iron_3", "coal", "coal_3", "diamond_2", "diamond_3",
-    "sapling", "torches",
-    *(f"{tool}_below_{level}" for tool in _TOOLS for level in range(1, 5)),
-    "sword", "bow", "arrow", "armour", "spell", "book", "mana", "xp",
-    *(f"potion_{k}" for k in range(NUM_POTIONS)),
-    "shelter", "forge", "beacon",
-)  # fmt: skip
-
 _PLACE_FACTS = {
     TABLE: ("table",), TABLE_AND_FURNACE: ("table", "furnace"), FORGE: ("diamond_bench",),
 }  # fmt: skip
 _ROLE_FACTS = {ANYONE: (), MINER: ("miner",), WARRIOR: ("warrior",)}
 
 
-def _holding(**goods: int) -> tuple[str, ...]:
-    """The facts that so many of each good are there."""
-    return tuple(good if n == 1 else f"{good}_{n}" for good, n in goods.items() if n)
+def _amounts(spends: Recipe | Thing) -> dict[str, tuple[str, int]]:
+    """Fact -> (good, how many of it) that something made or placed takes."""
+    if isinstance(spends, Thing):
+        goods = {spends.good: spends.number}
+    else:
+        goods = {good: getattr(spends, good) for good in MATERIALS}
+    return {f"{good}_from_{n}": (good, n) for good, n in goods.items() if n}
 
 
 def _making(recipe: Recipe) -> tuple[str, ...]:
-    goods = {good: getattr(recipe, good) for good in MATERIALS}
     better = (f"{tool}_below_{getattr(recipe, tool)}" for tool in _TOOLS if getattr(recipe, tool))
-    return (*_ROLE_FACTS[recipe.role], *_holding(**goods), *_PLACE_FACTS[recipe.place], *better)
+    return (*_ROLE_FACTS[recipe.role], *_amounts(recipe), *_PLACE_FACTS[recipe.place], *better)
 
 
 def _placing(thing: Thing) -> tuple[str, ...]:
-    return (*_ROLE_FACTS[thing.role], *_holding(**{thing.good: thing.number}))
+    return (*_ROLE_FACTS[thing.role], *_amounts(thing))
+
+
+_AMOUNTS = {f: held for spends in (*RECIPES, *THINGS) for f, held in _amounts(spends).items()}
+# What a player may need to know of itself; the position is the fact's bit.
+_FACTS = (
+    "miner", "warrior", "table", "furnace", "enchanter", "diamond_bench", "gem",
+    "way_down", "way_up",
+    *_AMOUNTS,
+    *(f"{tool}_below_{level}" for tool in _TOOLS for level in range(1, 5)),
+    "sword", "bow", "arrow", "armour", "spell", "book", "mana", "xp",
+    *(f"potion_{k}" for k in range(NUM_POTIONS)),
+    "shelter", "forge", "beacon",
+)  # fmt: skip
+# and gifts, above them; the highest bit is nobody's
+check_bits("the number of facts and gifts", len(_FACTS) + MAX_AGENTS - 1, 6)
 
 
 # Actions that are not named here, messages and GIVE apart, are legal for whoever can act.
@@ -100,11 +107,9 @@ _NEEDS: dict[Action, tuple[str, ...]] = {
 # Facts that hold where any of these (column of NUMBERS, at least) does, or where none does.
 _HOLDS: dict[str, tuple[tuple[str, int], ...]] = {
     "gem": (("ruby", 1), ("sapphire", 1)),
-    "wood": (("wood", 1),), "wood_2": (("wood", 2),), "stone": (("stone", 1),),
-    "iron": (("iron", 1),), "iron_3": (("iron", 3),), "coal": (("coal", 1),),
-    "coal_3": (("coal", 3),), "diamond_2": (("diamond", 2),), "diamond_3": (("diamond", 3),),
-    "sapling": (("sapling", 1),), "torches": (("torches", 1),), "sword": (("sword", 1),),
-    "bow": (("bow", 1),), "arrow": (("arrows", 1),), "spell": (("learned_spell", 1),),
+    **{fact: (held,) for fact, held in _AMOUNTS.items()},
+    "sword": (("sword", 1),), "bow": (("bow", 1),), "arrow": (("arrows", 1),),
+    "spell": (("learned_spell", 1),),
     "armour": tuple((f"armour_{k}", 1) for k in range(NUM_ARMOUR_SLOTS)),
     "book": (("books", 1),), "mana": (("mana", ENCHANTING_MANA),), "xp": (("xp", 1),),
     **{f"potion_{k}": ((f"potion_{k}", 1),) for k in range(NUM_POTIONS)},

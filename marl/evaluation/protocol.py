@@ -48,7 +48,8 @@ class WorldResults:
         team_return: (W,) sum of all agents' rewards.
         capped: (W,) bool, the step limit came before the episode's end. Such worlds count.
         achievements: (W, A, n) bool, what each agent unlocked.
-        scores: name -> (W,) published metrics at the end of the episode, fractions.
+        scores: name -> (W,), or (W, A) where each agent has its own: published metrics at the end
+            of the episode, fractions.
     """
 
     seeds: np.ndarray
@@ -77,7 +78,7 @@ class Evaluator:
         env: `alem_env.Environment`, or anything with its reset_batch and step_batch.
         env_params: the difficulty.
         policy: how parameters act; None if only random play is wanted.
-        outcome: final states (W, ...) -> (achievements (W, A, n), scores: name -> (W,)).
+        outcome: final states (W, ...) -> (achievements (W, A, n), scores: name -> (W, ...)).
         width: worlds side by side; results may differ in the last bits between widths.
     """
 

@@ -119,12 +119,17 @@ def format_report(report: dict) -> str:
         cells = [_interval_text(summary[n]) for n in HEADLINE]
         length = f"{summary['length']['mean']:,.0f}"
         rows.append((name, *cells, length, str(summary["length"]["num_worlds"])))
-    references = [
+    references = _references(protocol)
+    notes = _notes(report, has_references=bool(references))
+    return "\n".join([_headline(protocol), *_align(rows, references), *notes])
+
+
+def _references(protocol: dict) -> list[tuple[str, ...]]:
+    return [
         (label, *(_as_published(v) for v in figures[key]), "", "")
         for label, figures in ROWS
         if protocol["is_comparable"] and (key := protocol["difficulty"]) in figures
     ]
-    return "\n".join([_headline(protocol), *_align(rows, references), *_notes(report)])
 
 
 def _headline(protocol: dict) -> str:
@@ -139,7 +144,7 @@ def _headline(protocol: dict) -> str:
     )
 
 
-def _notes(report: dict) -> list[str]:
+def _notes(report: dict, *, has_references: bool) -> list[str]:
     some = next(iter(report["results"].values()))["total"]
     notes = [
         f"[a, b]: {100 * some['level']:.0f} % bootstrap interval over worlds"
@@ -166,7 +171,8 @@ def _notes(report: dict) -> list[str]:
     elif not report["protocol"]["is_whole_protocol"]:
         notes.append(
             f"the whole protocol is {NUM_WORLDS} worlds from seed {FIRST_SEED}, at most "
-            f"{MAX_STEPS:,} steps; rows below the line were measured under it"
+            f"{MAX_STEPS:,} steps"
+            + ("; rows below the line were measured under it" if has_references else "")
         )
     return notes
 

@@ -21,7 +21,8 @@ def make_environment(config: EnvConfig) -> alem_env.Environment:
 
 
 def outcome_of(env: alem_env.Environment) -> Callable[[PyTree], tuple[jax.Array, dict]]:
-    """(final states (W, ...)) -> achievements (W, A, 93), and published metrics name -> (W,)."""
+    """(final states (W, ...)) -> achievements (W, A, 93), and published metrics, name -> (W,), or
+    (W, A) where each agent has its own."""
 
     def outcome(states):
         def one(state):

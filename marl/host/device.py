@@ -9,7 +9,7 @@ class DeviceError(RuntimeError):
 
 def require_device() -> None:
     """Starts jax. Raises DeviceError if it finds no device, or must compute in 64 bits."""
-    import jax  # late: refusing an option needs no jax
+    import jax  # late: --help needs no jax
 
     try:
         jax.devices()

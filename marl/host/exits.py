@@ -126,7 +126,7 @@ def _leave_at_once(code: int) -> NoReturn:
 
 def _is_memory(error: Exception) -> bool:
     """Whether memory ran out, here or on the device."""
-    from jax.errors import JaxRuntimeError  # late: refusing an option needs no jax
+    from jax.errors import JaxRuntimeError  # late: --help needs no jax
 
     if isinstance(error, JaxRuntimeError):
         return any(word in str(error) for word in _MEMORY_WORDS)

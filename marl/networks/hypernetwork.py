@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from marl.networks.actor_critic import perceive
 from marl.networks.factory import MAX_SIZE, NetworkConfig, acting, first_params
 from marl.networks.layers import activation, dense
+from marl.options import whole_in_range
 from marl.types import Policy, Sparse, Task
 
 KIND = "hypernetwork"  # in the recipe of a policy
@@ -37,12 +38,7 @@ class HyperConfig(NetworkConfig):
     def __post_init__(self):
         super().__post_init__()
         for field in ("identity_size", "generator_size"):
-            size = getattr(self, field)
-            is_whole = isinstance(size, int) and not isinstance(size, bool)
-            if not (is_whole and 1 <= size <= MAX_SIZE):
-                raise ValueError(
-                    f"network.{field}={size!r} must be a whole number between 1 and {MAX_SIZE}"
-                )
+            whole_in_range(f"network.{field}", getattr(self, field), 1, MAX_SIZE)
 
 
 PUBLISHED_HYPER = HyperConfig()

@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 
 from marl.networks.embedding import Embedding
-from marl.networks.factory import first_params, with_agents
+from marl.networks.factory import MAX_SIZE, first_params, with_agents
 from marl.networks.recurrent import LSTM
 from marl.ops import epsilon_greedy, masked_categorical
 from marl.ops.q_lambda import greedy_value
+from marl.options import whole_in_range
 from marl.types import Policy, Sparse, Task
 
 KIND = "recurrent_q"  # in the recipe of a policy
@@ -31,9 +32,7 @@ class QNetworkConfig:
 
     def __post_init__(self):
         for field in ("embedding_size", "hidden_size"):
-            size = getattr(self, field)
-            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                raise ValueError(f"network.{field}={size!r} must be a whole number of at least 1")
+            whole_in_range(f"network.{field}", getattr(self, field), 1, MAX_SIZE)
 
 
 PUBLISHED_Q = QNetworkConfig()

@@ -1,5 +1,6 @@
 """Policy bundles: what is loaded acts as what was saved, and does not fit elsewhere."""
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -29,7 +30,7 @@ from marl.export import (
     update_card,
 )
 from marl.networks.factory import NetworkConfig, make_policy
-from marl.play_config import EvaluateConfig
+from marl.play_config import AskedWorld, EvaluateConfig
 from marl.tasks import make_task
 from marl.types import VectorObservation
 
@@ -140,13 +141,10 @@ def test_damaged_bundles_are_refused(trained, bundle, tmp_path):
 
 def asked_of(bundle):
     """The options of `scripts/evaluate.py policy=bundle`."""
-    env = dict.fromkeys(
-        ["difficulty", "num_agents", "num_comm_channels", "rules_version",
-         "non_specialist_efficiency"]
-    )  # fmt: skip
+    as_made = AskedWorld(**{field.name: None for field in dataclasses.fields(AskedWorld)})
     return EvaluateConfig(
         policy=str(bundle), episodes=1, first_seed=0, max_steps=1, sampled=False, random=False,
-        transfer=False, out=None, **env,
+        transfer=False, out=None, env=as_made,
     )  # fmt: skip
 
 

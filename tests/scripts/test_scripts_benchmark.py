@@ -5,10 +5,13 @@ import json
 from pathlib import Path
 
 import benchmark
+import jax
+import jax.numpy as jnp
 import pytest
 from commands import call, lines
 
 import alem_env
+from alem_env.core.batch import single_world
 
 STEP = Path(alem_env.__file__).with_name("step.py")
 
@@ -73,6 +76,25 @@ def test_phases_are_those_of_the_step():
         if isinstance(node.func, ast.Attribute) and node.func.attr[0].islower()
     ]
     assert len(calls) > 20 and calls == list(PHASES)
+
+
+def test_every_phase_can_be_called():
+    """Traced only; the slow test below times them."""
+    from benchmark_phases import AFTER, PHASES, Moment, chance, outcome
+
+    env, params = alem_env.make(), alem_env.difficulty("hard")
+
+    def call_all(key, state):
+        luck = chance.draw(key, env.static)
+        actions = jnp.zeros(env.num_agents, jnp.int32)
+        health = outcome.HealthLog(*(state.players.health,) * 3)
+        moment = Moment(key, luck, state, actions, state, health)
+        return {name: phase(moment, params, env.static) for name, phase in table.items()}
+
+    table = PHASES | AFTER
+    _, state = jax.eval_shape(env.reset, jax.random.key(0), params)
+    made = jax.eval_shape(single_world(call_all), jax.ShapeDtypeStruct((2,), "uint32"), state)
+    assert made.keys() == table.keys()
 
 
 @pytest.mark.slow
