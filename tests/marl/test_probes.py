@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from marl import probes
+from marl.learners.ppo_config import PPOConfig
 from marl.learners.registry import LEARNERS
 
-NAMES = ("ippo", "ippo_unshared", "mappo", "hypermarl")
+NAMES = tuple(name for name, entry in LEARNERS.items() if issubclass(entry.options, PPOConfig))
 SIZES = (16, 32, 16, 16, "tanh")
 UPDATES = 60
 GAMMA = 0.9

@@ -1,8 +1,9 @@
 """The on-policy learners by name, made small."""
 
+from marl.learners.ppo_config import PPOConfig
 from marl.learners.registry import LEARNERS
 
-NAMES = ("ippo", "ippo_unshared", "mappo", "hypermarl")
+NAMES = tuple(name for name, entry in LEARNERS.items() if issubclass(entry.options, PPOConfig))
 
 
 def make_small(name, env, sizes=(5, 6, 4, 3, "tanh"), network=None, **options):
