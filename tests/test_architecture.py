@@ -46,6 +46,7 @@ _MAY_IMPORT = {
     "host": set(),
     "evaluation": {"host", "networks"},
     "training": {"host", "evaluation", "learners", "networks"},
+    "comparison": {"host", "evaluation", "training"},
 }
 
 

@@ -97,11 +97,13 @@ def claim(path: Path, resolved: dict, free_options: frozenset[str], *, begun: bo
             "restore it, or choose another run.dir"
         )
     if begun:
-        _compare(path, _read_config(file), resolved, free_options)
+        _compare(path, read_config(file), resolved, free_options)
     write_atomic(file, yaml.safe_dump(resolved, sort_keys=False))
 
 
-def _read_config(file: Path) -> dict:
+def read_config(file: Path) -> dict:
+    """The nested options of a run. Raises RunFolderError if they cannot be read, OSError if there
+    is no such file."""
     try:
         found = yaml.safe_load(file.read_text())
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -34,12 +34,12 @@ def plot_curve(folder: Path, title: str) -> Path | None:
     left, right = figure.subplots(1, 2)
     steps = np.array([r["env_steps"] for r in episodes])
     counts = np.array([r["episodes/count"] for r in episodes])
-    left.plot(steps, _smooth(episodes, "episodes/team_return", counts), color=_COLOURS["base"])
+    left.plot(steps, smooth(episodes, "episodes/team_return", counts), color=_COLOURS["base"])
     left.set(xlabel="environment steps", ylabel="team return of an episode")
     evaluations = [r for r in records if is_evaluation(r)]
     for name, colour in _COLOURS.items():
         if f"episodes/{name}" in episodes[0]:
-            score = _smooth(episodes, f"episodes/{name}", counts)
+            score = smooth(episodes, f"episodes/{name}", counts)
             right.plot(steps, score, color=colour, label=name.capitalize())
         # worlds other than ALEM may have a total only
         scored = [r for r in evaluations if r.get(f"evaluation/{name}") is not None]
@@ -64,7 +64,7 @@ def plot_curve(folder: Path, title: str) -> Path | None:
     return path
 
 
-def _smooth(records: list[dict], name: str, counts: np.ndarray) -> np.ndarray:
+def smooth(records: list[dict], name: str, counts: np.ndarray) -> np.ndarray:
     """Running mean over a twentieth of the points, weighted by the number of episodes."""
     values = np.array([r.get(name) or 0.0 for r in records])
     width = max(1, len(values) // 20)
