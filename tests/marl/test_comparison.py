@@ -225,6 +225,15 @@ def test_baselines_must_be_there_and_be_one(tmp_path):
         differences(methods, "ippo (cpu)")
 
 
+def test_no_difference_between_worlds_of_other_conditions_or_seeds(tmp_path):
+    write_run(tmp_path / "b", [[WOOD]] * 2, label="b")
+    write_run(tmp_path / "rules", [[WOOD]] * 2, rules="0.1.0", label="rules")
+    write_run(tmp_path / "seeds", [[WOOD]] * 2, first_seed=20_000, label="seeds")
+    write_run(tmp_path / "same", [[WOOD]] * 2, label="same")
+    found = differences(methods_of(tmp_path), "b")
+    assert [d.method.name for d in found] == ["same"]
+
+
 def test_another_world_than_that_of_training_is_said(tmp_path):
     trained = {"trained_in": {"difficulty": "easy", "rules_version": "0.2.1"}}
     (method,) = methods_of(write_run(tmp_path / "a", [[WOOD]], facts=trained))
