@@ -7,7 +7,7 @@ from pathlib import Path
 from marl.options import nearest
 
 _LINE = re.compile(r"(?P<indent> *)(?P<key>\w+):(?P<value>[^#]*)(?:# *(?P<comment>.*))?")
-_NO_OPTIONS = ("defaults", "hydra", "experiment")
+_NO_OPTIONS = ("defaults", "hydra", "experiment", "queues")
 _WIDTH = 42
 
 

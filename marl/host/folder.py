@@ -25,8 +25,12 @@ class RunFolderError(RuntimeError):
     """The run's folder cannot be used; the message says why and what to do."""
 
 
-def prepare(path: Path) -> Path:
+def prepare(path: Path, option: str = "run.dir") -> Path:
     """Makes the folder and proves that files can be written there.
+
+    Args:
+        path: the folder.
+        option: by which the user named it.
 
     Returns:
         The absolute path (orbax insists on one).
@@ -39,8 +43,8 @@ def prepare(path: Path) -> Path:
         probe.unlink()
     except OSError as error:
         raise RunFolderError(
-            f"run.dir={path} cannot be written ({error.strerror or error}); "
-            "choose another folder with run.dir=FOLDER"
+            f"{option}={path} cannot be written ({error.strerror or error}); "
+            f"choose another folder with {option}=FOLDER"
         ) from error
     return path
 
@@ -57,7 +61,7 @@ def require_space(path: Path, num_bytes: int) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, option: str = "run.dir") -> Iterator[None]:
     """Holds the folder for this process. The lock falls with the process, however it ends."""
     file = open(path / LOCK_FILE, "a+")
     try:
@@ -66,8 +70,8 @@ def locked(path: Path) -> Iterator[None]:
         except OSError as error:
             file.seek(0)
             raise RunFolderError(
-                f"run.dir={path} is in use by {file.read().strip() or 'another process'}; "
-                "wait for it, stop it, or choose another run.dir"
+                f"{option}={path} is in use by {file.read().strip() or 'another process'}; "
+                f"wait for it, stop it, or choose another {option}"
             ) from error
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")

@@ -1,11 +1,12 @@
 """Stop requests: signals set a flag, and the loop stops where everything is whole."""
 
 import signal
+from collections.abc import Callable
 from types import FrameType
 
 from marl.host.output import warn
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP)
 _AGAIN = "Ctrl-C again stops at once"
 
 
@@ -14,11 +15,15 @@ class StopRequest:
 
     SIGHUP, of a terminal that closes, stays ignored where it was: that is what nohup is for.
 
+    Args:
+        pass_on: called at the first signal, by those who have others to stop.
+
     Attributes:
         signal: what was received, or None.
     """
 
-    def __init__(self):
+    def __init__(self, pass_on: Callable[[], None] = lambda: None):
+        self._pass_on = pass_on
         self.signal: signal.Signals | None = None
         self._previous = {}
 
@@ -48,6 +53,8 @@ class StopRequest:
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.signal is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
-        self.signal = signal.Signals(number)
+        is_first, self.signal = self.signal is None, signal.Signals(number)
+        if is_first:
+            self._pass_on()
         # Not `print`: the signal may have come in the middle of one.
         warn(f"\n{self.signal.name}: stopping where it can be resumed; {_AGAIN}\n")
