@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from marl.options import nearest
@@ -9,6 +10,8 @@ from marl.options import nearest
 _LINE = re.compile(r"(?P<indent> *)(?P<key>\w+):(?P<value>[^#]*)(?:# *(?P<comment>.*))?")
 _NO_OPTIONS = ("defaults", "hydra", "experiment", "queues")
 _WIDTH = 42
+# Launchers of Hydra that come with packages of their own.
+_LAUNCHERS = {"joblib": "joblib", "submitit_local": "submitit", "submitit_slurm": "submitit"}
 
 
 def comments(conf: Path, name: str) -> dict[str, str]:
@@ -72,6 +75,8 @@ def corrections(arguments: Sequence[str], known: Sequence[str]) -> list[str]:
     lines = []
     for argument in arguments:
         name, is_option, value = argument.lstrip("+~").partition("=")
+        if name == "hydra/launcher" and value in _LAUNCHERS and not _is_installed(value):
+            lines.append(f"{argument} needs more packages: pip install -e '.[sweep]'")
         is_group = any(option.startswith(f"{name}.") for option in known) or name in _NO_OPTIONS
         if not is_option or name in known or is_group or name.startswith(("-", "hydra")):
             continue
@@ -79,3 +84,7 @@ def corrections(arguments: Sequence[str], known: Sequence[str]) -> list[str]:
         if close is not None:
             lines.append(f"there is no option {name}; did you mean {close}={value}?")
     return lines
+
+
+def _is_installed(launcher: str) -> bool:
+    return find_spec(f"hydra_plugins.hydra_{_LAUNCHERS[launcher]}_launcher") is not None

@@ -20,8 +20,8 @@ jobs = Jobs()
 
 
 @hydra.main(config_path="../conf", config_name="render", version_base="1.3")
-def main(values: DictConfig) -> None:
-    jobs.run(run, values)
+def main(values: DictConfig) -> int:
+    return jobs.run(run, values)
 
 
 def run(values: Mapping) -> int:

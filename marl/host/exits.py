@@ -2,11 +2,14 @@
 
 import contextlib
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from marl.host import sweep
 from marl.host.output import Lasting
 
-BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 2, 3, 4, 130
+FAULT, BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 1, 2, 3, 4, 130
+STOP_CODES = 128  # and above: stopped by a signal
 _HYDRA_REFUSED = 1
 _MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
 
@@ -64,19 +67,34 @@ def fail(error: Exception | str, code: int) -> int:
     return code
 
 
+class SweepOver(SystemExit):
+    """Ends the program after a sweep, with the exit code that its jobs deserve."""
+
+
 class Jobs:
-    """The jobs of one call: one, or those of a sweep. The process exits with the worst code."""
+    """The jobs of one call that run in this process: one, or those of a sweep. The process exits
+    with the worst code."""
 
     def __init__(self):
         self._codes: list[int] = []
-        self._started = 0
 
-    def run(self, work: Callable[[object], int], values: object) -> None:
-        """Does one job. One that was stopped by a signal ends the sweep."""
-        self._started += 1
-        self._codes.append(work(values))
-        if self._codes[-1] >= 128:
-            sys.exit(self._codes[-1])
+    def run(self, work: Callable[[object], int], values: object) -> int:
+        """Does one job, unless its sweep was stopped by a signal, and gives back its exit code.
+
+        Errors that nobody foresaw are shown here: in another process they would be forgotten.
+        """
+        code = max([sweep.ended_with(), *self._codes])
+        if code < STOP_CODES:
+            try:
+                code = work(values)
+            except Exception:
+                traceback.print_exc()
+                code = FAULT
+            if code >= STOP_CODES:
+                sweep.end(code)
+                sweep.ask_for_requeueing(code)
+        self._codes.append(code)
+        return code
 
     def exit_after(
         self,
@@ -98,8 +116,10 @@ class Jobs:
             sys.exit(BAD_OPTION)
         try:
             main()
+        except SweepOver:
+            raise
         except SystemExit as leaving:
-            if leaving.code == _HYDRA_REFUSED and not self._started:
+            if leaving.code == _HYDRA_REFUSED and not self._codes:
                 for line in advice():
                     fail(line, BAD_OPTION)
                 sys.exit(BAD_OPTION)

@@ -239,13 +239,14 @@ def test_a_signal_ends_the_sweep():
     assert exit_code_of(jobs, main) == 130 and ran == [0, 130]
 
 
-def test_what_hydra_refuses_exits_as_what_we_refuse():
+def test_what_hydra_refuses_exits_as_what_we_refuse(capsys):
     def refuse():
         raise SystemExit(1)
 
     def fault():
-        jobs.run(lambda value: refuse(), None)
+        jobs.run(lambda value: [][0], None)
 
     jobs = Jobs()
     assert exit_code_of(jobs, refuse) == 2
     assert exit_code_of(jobs, fault) == 1
+    assert "IndexError" in capsys.readouterr().err

@@ -1,0 +1,104 @@
+"""A sweeper that hears of every job.
+
+Hydra's own forgets what jobs return, in other processes without a trace, and stops at the first
+that raised. This one reports each job that failed by its options, and ends the program with the
+worst exit code. Hydra loads it, as every module in `hydra_plugins`, when it starts: imports are
+small.
+"""
+
+import contextlib
+from collections.abc import Sequence
+
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.utils import JobReturn
+from omegaconf import DictConfig
+
+from marl.host import sweep
+from marl.host.exits import BAD_OPTION, FAULT, STOP_CODES, STOPPED, SweepOver, fail
+
+
+class EveryJob(BasicSweeper):
+    """All combinations of the values given, as Hydra's sweeper has them; `main` returns a code."""
+
+    def setup(self, *, config: DictConfig, **parts: object) -> None:
+        """As Hydra's. Raises SweepOver if the launcher is not installed."""
+        try:
+            super().setup(config=config, **parts)
+        except (RuntimeError, ImportError) as error:
+            name = config.hydra.runtime.choices.get("hydra/launcher")
+            text = f"hydra/launcher={name} needs more packages: pip install -e '.[sweep]' ({error})"
+            raise SweepOver(fail(text, BAD_OPTION)) from error
+        is_remote = "submitit" in config.hydra.launcher._target_
+        self.launcher = Watched(self.launcher, is_remote)
+
+    def sweep(self, arguments: list[str]) -> None:
+        """Never returns: raises SweepOver with the exit code."""
+        super().sweep(arguments)
+        raise SweepOver(self.launcher.code)
+
+
+class Watched:
+    """A launcher whose jobs are reported.
+
+    Args:
+        launcher: starts the jobs, and waits for them.
+        is_remote: they run on without this process, which has no part in stopping them.
+
+    Attributes:
+        code: the worst exit code so far.
+    """
+
+    def __init__(self, launcher: object, is_remote: bool):
+        self._launcher, self._is_remote = launcher, is_remote
+        self.code = 0
+
+    def launch(
+        self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
+    ) -> Sequence[JobReturn]:
+        """Starts jobs and waits for them. Returns none, so that Hydra finds nothing to raise."""
+        with contextlib.nullcontext() if self._is_remote else sweep.holding() as stop:
+            self._launch(job_overrides, initial_job_idx)
+        if stop is not None and stop():
+            self.code = stop.exit_code
+        if self.code >= STOP_CODES:
+            raise SweepOver(self.code)
+        return []
+
+    def _launch(self, job_overrides: Sequence[Sequence[str]], first: int) -> None:
+        try:
+            self._report(self._launcher.launch(job_overrides, initial_job_idx=first))
+        except KeyboardInterrupt:
+            self.code = fail(
+                "no longer waiting for the jobs; they go on (squeue shows them, scancel ends them)"
+                if self._is_remote
+                else "stopped at once; the same command goes on from what was saved last",
+                STOPPED,
+            )
+        except Exception as error:  # of the launcher: a process was killed, sbatch refused
+            kind = type(error).__name__
+            fail(
+                f"hydra/launcher could not see all jobs to their end ({kind}: {error}); "
+                "the same command goes on with what is not finished",
+                FAULT,
+            )
+            self.code = max(self.code, FAULT)
+
+    def _report(self, results: Sequence[JobReturn]) -> None:
+        codes = [_code(result) for result in results]
+        self.code = max([self.code, *codes])
+        failed = [(r, c) for r, c in zip(results, codes, strict=True) if 0 < c < STOP_CODES]
+        for result, code in failed:
+            fail(f"job {' '.join(result.overrides)} failed with exit status {code}", code)
+        if failed:
+            fail(f"{len(failed)} of {len(results)} jobs failed", self.code)
+        stopped = sum(code >= STOP_CODES for code in codes)
+        if stopped:
+            fail(f"{stopped} of {len(results)} jobs were stopped; the same command goes on", 0)
+
+
+def _code(result: JobReturn) -> int:
+    """What `main` returned, or a fault if Hydra could not even call it."""
+    try:
+        return result.return_value or 0
+    except Exception as error:
+        return fail(error, FAULT)

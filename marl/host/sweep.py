@@ -1,0 +1,69 @@
+"""What the jobs of one sweep tell one another, in one process or several.
+
+A sweep that is stopped must start no further job, in whichever process that would be, and each job
+that runs must save. So the process that holds the sweep names a file in the environment, which its
+children inherit: once it exists, the sweep is over.
+
+Jobs that submitit runs are alone: each has a signal of its own from the batch system.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from marl.host.stopping import StopRequest
+
+_STOP_FILE = "ALEM_MARL_SWEEP_STOP"
+# By which submitit hears that a job shall be queued again, and the variable that names another.
+_SUBMITIT, _SUBMITIT_SIGNAL = "SUBMITIT_EXECUTOR", "SUBMITIT_PREEMPT_SIGNAL"
+
+
+@contextlib.contextmanager
+def holding() -> Iterator[StopRequest]:
+    """Holds a sweep of this process and its children: a signal is passed on to them, as SIGTERM
+    since Ctrl-C has reached them already and a second one stops at once."""
+
+    def pass_on() -> None:
+        end(stop.exit_code)
+        for child in multiprocessing.active_children():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGTERM)
+
+    stop = StopRequest(pass_on)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[_STOP_FILE] = str(Path(folder) / "stopped")
+        try:
+            with stop:
+                yield stop
+        finally:
+            del os.environ[_STOP_FILE]
+
+
+def end(code: int) -> None:
+    """Ends the sweep that this process works for, if any: a job was stopped with this code."""
+    if _STOP_FILE in os.environ:
+        with contextlib.suppress(OSError):  # the sweep is over already
+            Path(os.environ[_STOP_FILE]).write_text(str(code))
+
+
+def ended_with() -> int:
+    """The code of the stop that ended this process's sweep, or 0 while it goes on."""
+    try:
+        return int(Path(os.environ[_STOP_FILE]).read_text())
+    except (LookupError, OSError, ValueError):
+        return 0
+
+
+def ask_for_requeueing(code: int) -> None:
+    """In a job of submitit that SIGUSR1 or SIGUSR2 stopped: has it queued again, and exits.
+
+    Not after SIGTERM, which is what cancelling a job sends; a batch system that takes a job's
+    place away with it queues the job again by itself.
+    """
+    if _SUBMITIT in os.environ and code - 128 in (signal.SIGUSR1, signal.SIGUSR2):
+        name = os.environ.get(_SUBMITIT_SIGNAL, "USR2")
+        signal.raise_signal(signal.Signals[f"SIG{name}"])  # submitit's own handler, by now
