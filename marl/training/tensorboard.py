@@ -1,18 +1,19 @@
-"""Records as TensorBoard's event files.
+"""Records as a file of TensorBoard's events.
 
-The files are made anew from metrics.jsonl whenever a run goes on. That file holds each record once,
-whatever happened before; so do these then, also if TensorBoard was asked for in the middle of a run
-or a process was killed while it wrote.
+The file is made anew from metrics.jsonl whenever a run goes on. That one holds each record once,
+whatever happened before; so does this one then, also if TensorBoard was asked for in the middle of
+a run or a process was killed while it wrote. It is the same file with the same beginning, so that a
+TensorBoard that is open reads on where it was.
 """
 
 import logging
 import math
-import socket
+import struct
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-FOLDER = "tensorboard"
+FILE = "tensorboard/events.out.tfevents.0.metrics"
 SECONDS_BETWEEN_FLUSHES = 10.0
 
 _EVALUATION = "evaluation/"
@@ -25,7 +26,7 @@ _log = logging.getLogger(__name__)
 class TensorBoard:
     """Takes records; a scalar a number, under its name, over environment steps.
 
-    Its wall time is the time spent in updates, counted so that the newest record is of now:
+    Its wall time is when the file was first made, and on top of that the time spent in updates:
     "relative" shows how long training took, without the pauses between calls.
 
     Args:
@@ -42,17 +43,12 @@ class TensorBoard:
         from tensorboardX.proto import event_pb2, summary_pb2
 
         self._event, self._summary = event_pb2.Event, summary_pb2.Summary
-        self._began = time.time() - max((_seconds(r) for r in records), default=0.0)
         self._flushed = time.monotonic()
-        (folder / FOLDER).mkdir(exist_ok=True)
-        for old in (folder / FOLDER).glob("events.out.tfevents.*"):
-            old.unlink()
-        name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}"
-        self._writer = RecordWriter(str(folder / FOLDER / name))
+        path = folder / FILE
+        path.parent.mkdir(exist_ok=True)
+        self._began = self._first_time(path) or time.time()
+        self._writer = RecordWriter(str(path))
         self._write(self._event(wall_time=self._began, file_version="brain.Event:2"))
-        # A TensorBoard that shows the files that there were forgets their points.
-        start = event_pb2.SessionLog(status=event_pb2.SessionLog.START)
-        self._write(self._event(wall_time=self._began, step=0, session_log=start))
         for record in records:
             self._add(record)
         self._writer.flush()
@@ -77,6 +73,16 @@ class TensorBoard:
             self._writer.close()
         except OSError as error:
             self._give_up(error)
+
+    def _first_time(self, path: Path) -> float | None:
+        """Of the file that is there, if it can be read: its first record is length (8 bytes),
+        checksum (4), event, checksum."""
+        try:
+            data = path.read_bytes()[:1024]
+            (length,) = struct.unpack_from("<Q", data)
+            return self._event.FromString(data[12 : 12 + length]).wall_time or None
+        except Exception:  # missing, cut short, of something else
+            return None
 
     def _add(self, record: dict) -> None:
         values = [

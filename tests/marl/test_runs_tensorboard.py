@@ -2,6 +2,7 @@
 
 import collections
 import struct
+import time
 
 import pytest
 from test_runs_config import train_config
@@ -81,8 +82,19 @@ def test_slices_and_kills_lose_and_double_nothing(tmp_path):
     run(tmp_path, config_with_tensorboard(), assembly(evaluator=Falling()))
     assert scalars(tmp_path) == expected(tmp_path)
     assert len(expected(tmp_path)) > 25
-    # what a TensorBoard that was open all the time takes as: forget what you have
-    assert [e.step for e in events(tmp_path) if e.session_log.status == 1] == [0]
+
+
+def test_a_file_that_is_made_again_begins_the_same(tmp_path):
+    """A TensorBoard that is open goes on at the byte where it was."""
+    run(tmp_path, config_with_tensorboard(3))
+    before = (tmp_path / tensorboard.FILE).read_bytes()
+    time.sleep(0.01)
+    run(tmp_path, config_with_tensorboard(5))
+    after = (tmp_path / tensorboard.FILE).read_bytes()
+    assert after.startswith(before) and len(after) > len(before)
+    (tmp_path / tensorboard.FILE).write_bytes(b"nothing of ours")
+    run(tmp_path, config_with_tensorboard(5))
+    assert scalars(tmp_path) == expected(tmp_path)
 
 
 def test_asked_for_late_it_shows_the_whole_run(tmp_path):
