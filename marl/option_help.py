@@ -87,4 +87,7 @@ def corrections(arguments: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _is_installed(launcher: str) -> bool:
-    return find_spec(f"hydra_plugins.hydra_{_LAUNCHERS[launcher]}_launcher") is not None
+    try:
+        return find_spec(f"hydra_plugins.hydra_{_LAUNCHERS[launcher]}_launcher") is not None
+    except ModuleNotFoundError:  # no plugin of Hydra's at all
+        return False

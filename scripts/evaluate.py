@@ -3,6 +3,7 @@
 import hydra
 from omegaconf import DictConfig
 
+from marl.host import every_job
 from marl.host.exits import Jobs
 
 jobs = Jobs()
@@ -17,4 +18,5 @@ def main(values: DictConfig) -> int:
 
 
 if __name__ == "__main__":
+    every_job.register()
     jobs.exit_after(main)

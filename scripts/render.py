@@ -11,6 +11,7 @@ from command_line import Status, note, time_left
 from command_line import run as run_command
 from omegaconf import DictConfig
 
+from marl.host import every_job
 from marl.host.exits import BAD_OPTION, FILES_FAILED, Jobs, guarded
 from marl.host.files import absolute, require_place, write_atomic
 
@@ -146,4 +147,5 @@ def play(env, params, act, seed: int, steps: int) -> Iterator:
 
 
 if __name__ == "__main__":
+    every_job.register()
     run_command(lambda: jobs.exit_after(main))

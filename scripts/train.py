@@ -6,6 +6,7 @@ from pathlib import Path
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
+from marl.host import every_job
 from marl.host.exits import Jobs
 from marl.host.folder import flatten
 from marl.option_help import comments, corrections, describe, wrong_choices
@@ -37,6 +38,7 @@ def main(values: DictConfig) -> int:
 
 
 if __name__ == "__main__":
+    every_job.register()
     jobs.exit_after(
         main,
         advice=lambda: corrections(sys.argv[1:], list(known())),

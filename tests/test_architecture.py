@@ -21,7 +21,7 @@ SOURCES = {
 }
 ALL_FILES = [
     path
-    for folder in ("alem_env", "hydra_plugins", "marl", "scripts")
+    for folder in ("alem_env", "marl", "scripts")
     for path in sorted((ROOT / folder).rglob("*.py"))
 ]
 
@@ -30,8 +30,8 @@ _MIDDLE = {"specialization", "coordination", "handover", "combat", "achievements
 _SHARED_RULES = {"common", "light", "terrain", "plants", "chance"}
 _STEP_PATH = ("alem_env.core", "alem_env.rules", "alem_env.step")
 _AT_HOME = {
-    "hydra": (),  # scripts only
-    "omegaconf": ("marl.options",),
+    "hydra": ("marl.host.every_job",),  # and scripts
+    "omegaconf": ("marl.options", "marl.host.every_job"),
     "orbax": ("marl.training.checkpoint",),
     "wandb": ("marl.training.loggers",),
     "tensorboardX": ("marl.training.tensorboard",),
@@ -158,7 +158,7 @@ def test_everything_imported_is_declared():
     declared = {names.get(d, d) for d in declared}
     used = {n.split(".")[0] for path in ALL_FILES for n in imported(path)}
     scripts = {p.stem for p in (ROOT / "scripts").iterdir()}
-    used -= set(sys.stdlib_module_names) | {"alem_env", "marl", "hydra_plugins"} | scripts
+    used -= set(sys.stdlib_module_names) | {"alem_env", "marl"} | scripts
     of_the_reference = {"alem"}  # scripts that run its interpreter
     of_hydra = {"hydra-joblib-launcher", "hydra-submitit-launcher", "submitit"}  # by their names
     declared -= of_hydra

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import hydra
 
+from marl.host import every_job
 from marl.host.exits import Jobs
 from marl.host.stopping import StopRequest
 
@@ -40,4 +41,5 @@ def main(values) -> int:
 
 
 if __name__ == "__main__":
+    every_job.register()
     jobs.exit_after(main)

@@ -2,39 +2,67 @@
 
 Hydra's own forgets what jobs return, in other processes without a trace, and stops at the first
 that raised. This one reports each job that failed by its options, and ends the program with the
-worst exit code. Hydra loads it, as every module in `hydra_plugins`, when it starts: imports are
-small.
+worst exit code. `register` makes it known to Hydra, as hydra/sweeper=every_job.
 """
 
 import contextlib
 from collections.abc import Sequence
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn
+from hydra.plugins.sweeper import Sweeper
 from omegaconf import DictConfig
 
 from marl.host import sweep
 from marl.host.exits import BAD_OPTION, FAULT, STOP_CODES, STOPPED, SweepOver, fail
 
 
-class EveryJob(BasicSweeper):
-    """All combinations of the values given, as Hydra's sweeper has them; `main` returns a code."""
+class EveryJob(Sweeper):
+    """All combinations of the values given, as Hydra's sweeper has them; `main` returns a code.
+
+    Args:
+        options: those of Hydra's sweeper.
+    """
+
+    def __init__(self, **options: object):
+        self._options = options
 
     def setup(self, *, config: DictConfig, **parts: object) -> None:
         """As Hydra's. Raises SweepOver if the launcher is not installed."""
+        # Held, not inherited from, and imported here: Hydra runs that module again when it looks
+        # for plugins, and then has another class of that name.
+        from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+
+        self._combinations = BasicSweeper(**self._options)
         try:
-            super().setup(config=config, **parts)
+            self._combinations.setup(config=config, **parts)
         except (RuntimeError, ImportError) as error:
             name = config.hydra.runtime.choices.get("hydra/launcher")
             text = f"hydra/launcher={name} needs more packages: pip install -e '.[sweep]' ({error})"
             raise SweepOver(fail(text, BAD_OPTION)) from error
         is_remote = "submitit" in config.hydra.launcher._target_
-        self.launcher = Watched(self.launcher, is_remote)
+        self._launcher = Watched(self._combinations.launcher, is_remote)
+        self._combinations.launcher = self._launcher
 
     def sweep(self, arguments: list[str]) -> None:
         """Never returns: raises SweepOver with the exit code."""
-        super().sweep(arguments)
-        raise SweepOver(self.launcher.code)
+        self._combinations.sweep(arguments)
+        raise SweepOver(self._launcher.code)
+
+
+def register() -> None:
+    """Lets Hydra make an `EveryJob`. To be called ahead of the program's main function.
+
+    Hydra makes plugins of packages that are called `hydra_plugins`, and of no others, even if they
+    are registered: it is told that this module is one.
+    """
+    plugins = Plugins.instance()
+    plugins.register(EveryJob)
+    plugins.is_in_toplevel_plugins_module = _may_be_made
+
+
+def _may_be_made(name: str) -> bool:
+    return name.startswith(f"{__name__}.") or Plugins.is_in_toplevel_plugins_module(name)
 
 
 class Watched:

@@ -1,1 +1,0 @@
-"""The sweeper of conf/hydra/sweeper/every_job.yaml, where Hydra looks for plugins."""
