@@ -15,10 +15,15 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from marl.config import ConfigError, TrainConfig, make_train_config
-from marl.host.folder import CONFIG_FILE, LOCK_FILE, flatten, is_free
-from marl.training.command import EVALUATION_FILE
+from marl.config import TrainConfig
+from marl.export import PolicyError, read_card
+from marl.host.files import absolute
+from marl.host.folder import CONFIG_FILE, LOCK_FILE, RunFolderError, differing, read_config
+from marl.options import ConfigError
+from marl.read_config import make_train_config
+from marl.training.books import EVALUATION_FILE, POLICY_FOLDER
 from marl.training.loggers import METRICS_FILE
+from marl.training.loop import seed_folders
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 _KEYS = ("out", "common", "matrix", "name", "jobs")
@@ -48,7 +53,7 @@ class Job:
         name: of the job, and of its folder.
         overrides: options as `scripts/train.py` takes them, run.dir among them.
         config: the same, checked.
-        folder: of the run.
+        folder: of the run; of several seeds, that which holds a folder of each.
     """
 
     name: str
@@ -57,61 +62,71 @@ class Job:
     folder: Path
 
     @property
+    def parts(self) -> list[tuple[TrainConfig, Path]]:
+        """Options and folder of each seed: of a run of one seed, the run's own."""
+        return seed_folders(self.config, self.folder)
+
+    @property
     def steps(self) -> int:
-        """Environment steps of the whole run, in whole updates."""
+        """Environment steps of the whole run, of each seed, in whole updates."""
         return self.config.num_updates * self.config.steps_per_update
 
     def is_finished(self) -> bool:
-        """Whether the folder holds this run, trained to its end and evaluated as asked."""
-        options = self.config.evaluation
-        asked = {"worlds": options.worlds, "max_steps": options.max_steps}
-        wanted = asked | {"update": self.config.num_updates}
-        try:
-            if not self._is_same(yaml.safe_load((self.folder / CONFIG_FILE).read_text())):
-                return False
-            if options.worlds == 0:
-                card = json.loads((self.folder / "policy" / "card.json").read_text())
-                return card["training"]["update"] == wanted["update"]
-            found = json.loads((self.folder / EVALUATION_FILE).read_text())["asked"]
-            return {name: found[name] for name in wanted} == wanted
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
-            return False  # missing, or damaged: the training command makes it again
-
-    def _is_same(self, found: dict) -> bool:
-        """Whether config.yaml is of a run with the same options, as far as they decide results."""
-        old, new = flatten(found), flatten(self.config.as_dict())
-        free = self.config.free_options
-        return all(old.get(n) == new.get(n) for n in {*old, *new} if not is_free(n, free))
+        """Whether all seeds are: trained to the end of this run, and evaluated as asked."""
+        return all(_is_finished(config, folder) for config, folder in self.parts)
 
     def is_running(self) -> bool:
-        """Whether a process on this machine has the folder.
+        """Whether a process on this machine has the folder, or that of a seed in it.
 
         The lock itself is not tried: a run that wanted it at the same moment would be refused.
         """
         try:
-            file = str((self.folder / LOCK_FILE).stat().st_ino)
             locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
         except OSError:
             return False
         # number: FLOCK ADVISORY WRITE process device:device:file ...
-        return any(lock[1] == "FLOCK" and lock[5].split(":")[-1] == file for lock in locks)
+        held = {lock[5].split(":")[-1] for lock in locks if lock[1] == "FLOCK"}
+        files = {folder / LOCK_FILE for folder in (self.folder, *(own for _, own in self.parts))}
+        return any(file.exists() and str(file.stat().st_ino) in held for file in files)
 
     def progress(self) -> tuple[int, float]:
-        """Environment steps done, and seconds that they took, as last recorded; zeros if none."""
-        try:
-            with open(self.folder / METRICS_FILE, "rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - _TAIL_BYTES))
-                lines = file.read().splitlines()
-        except OSError:
-            return 0, 0.0
-        for line in reversed(lines):
-            try:
-                record = json.loads(line)
-                return int(record["env_steps"]), float(record["seconds"])
-            except (ValueError, LookupError, TypeError):  # cut short
-                continue
+        """Environment steps of each seed, and seconds that they took together, as last recorded;
+        zeros if none. Seeds are recorded one after another: the one that is behind counts."""
+        return min(_last_recorded(folder) for _, folder in self.parts)
+
+
+def _is_finished(config: TrainConfig, folder: Path) -> bool:
+    options = config.evaluation
+    asked = {"worlds": options.worlds, "max_steps": options.max_steps}
+    wanted = asked | {"update": config.num_updates}
+    try:
+        found = read_config(folder / CONFIG_FILE)
+        if differing(found, config.as_dict(), config.free_options):
+            return False
+        if options.worlds == 0:
+            return read_card(folder / POLICY_FOLDER)["training"]["update"] == wanted["update"]
+        report = json.loads((folder / EVALUATION_FILE).read_text())["asked"]
+        return {name: report[name] for name in wanted} == wanted
+    except (RunFolderError, PolicyError, OSError, ValueError, LookupError, TypeError):
+        return False  # missing, or damaged: the training command makes it again
+
+
+def _last_recorded(folder: Path) -> tuple[int, float]:
+    """(environment steps, seconds) of the newest whole record; zeros if there is none."""
+    try:
+        with open(folder / METRICS_FILE, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL_BYTES))
+            lines = file.read().splitlines()
+    except OSError:
         return 0, 0.0
+    for line in reversed(lines):
+        try:
+            record = json.loads(line)
+            return int(record["env_steps"]), float(record["seconds"])
+        except (ValueError, LookupError, TypeError):  # cut short
+            continue
+    return 0, 0.0
 
 
 def read_queue(path: Path, out: str | None, extra: Sequence[str]) -> tuple[Path, list[Job]]:
@@ -127,12 +142,13 @@ def read_queue(path: Path, out: str | None, extra: Sequence[str]) -> tuple[Path,
 
     Raises:
         QueueError: the file cannot be read, a name is missing or double, an option cannot work.
+        OSError: the folder's ~ is nobody's.
     """
     table = _read(path)
     out = out or table.get("out")
     if not isinstance(out, str) or not out.strip():
         raise QueueError(f"{path} names no folder; give out=FOLDER")
-    folder = Path(out).expanduser().absolute()
+    folder = absolute(out, "out")
     common = _overrides(path, "common", table.get("common", []))
     listed = list(_matrix(path, table)) + list(_listed(path, table))
     if not listed:

@@ -12,11 +12,11 @@ SIGTERM and SIGUSR1 let the runs save and then stop; Ctrl-C again stops at once.
 """
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from command_line import note
+from command_line import note, whole_number
+from command_line import run as run_command
 
 EPILOG = """\
 Exit status: 0 all finished, 2 the file or an option cannot work, 4 the folder cannot be used;
@@ -45,9 +45,10 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         if name == "out":
             args.out = value
         elif name == "parallel":
-            if not value.isdecimal() or int(value) < 1:
-                parser.error(f"parallel={value} must be a whole number from 1 up")
-            args.parallel = int(value)
+            try:
+                args.parallel = whole_number(1, 2)(value)
+            except argparse.ArgumentTypeError as error:
+                parser.error(f"parallel={error}")
         else:
             args.extra.append(option)
     return args
@@ -86,4 +87,4 @@ def main(argv: Sequence[str] | None = None, command: Sequence[str] | None = None
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -166,12 +166,17 @@ def is_free(name: str, free_options: frozenset[str]) -> bool:
     return name in free_options or any(f.endswith(".") and name.startswith(f) for f in free_options)
 
 
-def _compare(path: Path, old: dict, new: dict, free_options: frozenset[str]) -> None:
+def differing(old: dict, new: dict, free_options: frozenset[str]) -> list[str]:
+    """Dotted names of the nested options that differ, as far as they may not."""
     old, new = flatten(old), flatten(new)
-    for name in dict.fromkeys([*new, *old]):
-        if is_free(name, free_options) or old.get(name) == new.get(name):
-            continue
+    names = dict.fromkeys([*new, *old])
+    return [n for n in names if not is_free(n, free_options) and old.get(n) != new.get(n)]
+
+
+def _compare(path: Path, old: dict, new: dict, free_options: frozenset[str]) -> None:
+    for name in differing(old, new, free_options)[:1]:
+        before, after = flatten(old).get(name), flatten(new).get(name)
         raise RunFolderError(
-            f"run.dir={path} holds a run with {name}={old.get(name)}, not {new.get(name)}; "
-            f"give {name}={old.get(name)} to resume it, or another run.dir for a new run"
+            f"run.dir={path} holds a run with {name}={before}, not {after}; "
+            f"give {name}={before} to resume it, or another run.dir for a new run"
         )

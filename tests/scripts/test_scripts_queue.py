@@ -19,6 +19,14 @@ from marl.host.folder import locked
 
 STUB = Path(__file__).with_name("stub_train.py")
 RESULTS = Path(__file__).parents[2] / "conf" / "queues" / "results.yaml"
+# All that a policy's card must have.
+CARD = {
+    "format": 1, "label": "x", "network": {}, "parameters": {},
+    "env": {
+        "difficulty": "hard", "rules_version": "0.2.1", "num_agents": 3, "num_comm_channels": 4,
+        "num_actions": 60, "shared_reward": False,
+    },
+}  # fmt: skip
 TABLE = {
     "common": ["num_envs=2", "num_steps=5", "total_steps=30", "evaluation.worlds=1"],
     "matrix": {"seed": [0, 1], "learner": ["ippo", "mappo"]},
@@ -104,6 +112,35 @@ def test_a_finished_run_of_other_options_is_not_skipped(queue):
     for extra, finished in {"logger=wandb": 4, "total_steps=40": 0, "learner.lr=1": 0}.items():
         _, jobs = read_queue(queue.file, str(queue.out), [extra])
         assert sum(job.is_finished() for job in jobs) == finished, extra
+
+
+def test_a_run_of_several_seeds_is_finished_when_all_are(queue):
+    _, (job, *_) = read_queue(queue.file, str(queue.out), ["num_seeds=2", "seed=7"])
+    for (config, folder), steps in zip(job.parts, (30, 20), strict=True):
+        assert not job.is_finished()
+        folder.mkdir(parents=True)
+        (folder / "config.yaml").write_text(yaml.safe_dump(config.as_dict()))
+        asked = {"worlds": 1, "max_steps": config.evaluation.max_steps, "update": 3}
+        (folder / "evaluation.json").write_text(json.dumps({"asked": asked}))
+        record = {"env_steps": steps, "seconds": 1.0}
+        (folder / "metrics.jsonl").write_text(json.dumps(record))
+    assert job.is_finished() and job.progress() == (20, 1.0)
+    assert [folder.name for _, folder in job.parts] == ["seed7", "seed8"]
+    with locked(job.folder / "seed8"):
+        assert job.is_running()
+    assert not job.is_running()
+    _, (other, *_) = read_queue(queue.file, str(queue.out), ["num_seeds=3", "seed=7"])
+    assert not other.is_finished()
+
+
+def test_a_run_that_is_not_evaluated_is_finished_with_its_newest_policy(queue):
+    _, (job, *_) = read_queue(queue.file, str(queue.out), ["evaluation.worlds=0"])
+    card = job.folder / "policy" / "card.json"
+    card.parent.mkdir(parents=True)
+    (job.folder / "config.yaml").write_text(yaml.safe_dump(job.config.as_dict()))
+    for update in (2, 3):
+        card.write_text(json.dumps(CARD | {"training": {"update": update}}))
+        assert job.is_finished() == (update == 3)
 
 
 def test_a_failing_job_is_reported_and_the_others_go_on(queue, capsys):
