@@ -26,9 +26,8 @@ Exit status: 0 done, 2 an option or a file cannot be used, 4 files could not be 
 """
 
 import argparse
-from pathlib import Path
 
-from command_line import file_to_write
+from command_line import file_to_write, folder_to_fill
 from command_line import run as run_command
 
 
@@ -47,7 +46,9 @@ def parse_args() -> argparse.Namespace:
         "--baseline", metavar="NAME",
         help="also show by how much the others are above this method, paired by world",
     )  # fmt: skip
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="save everything there")
+    parser.add_argument(
+        "--out", type=folder_to_fill, metavar="FOLDER", help="save everything there"
+    )
     parser.add_argument(
         "--submission", type=file_to_write, metavar="FILE.json",
         help="write the entry of one method for the benchmark's leaderboard: greedy, easy, medium "
@@ -60,8 +61,6 @@ def parse_args() -> argparse.Namespace:
     for name, *paths in args.method:
         if not paths:
             parser.error(f"--method {name}: give its runs, too: --method NAME PATH [PATH ...]")
-    if args.out and args.out.exists() and not args.out.is_dir():
-        parser.error(f"--out {args.out}: is a file; name a folder")
     return args
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from marl.comparison.plots import new_figure
+from marl.comparison.methods import distinction, frozen
 from marl.comparison.reading import config_of, options_of
 from marl.comparison.rows import SCORES
 from marl.evaluation.statistics import MIN_RUNS, bootstrap_interval
 from marl.training.loggers import read_records
-from marl.training.plots import smooth
+from marl.training.plots import new_figure, smooth
 
 _POINTS = 100  # where curves of several seeds are read off
 _RESAMPLES = 1000
@@ -26,7 +26,6 @@ class Curve:
     """One run.
 
     Attributes:
-        folder: of the run.
         world: the world of its training in words: curves of different ones stand apart.
         name: the method.
         options: that decide what is learnt.
@@ -34,7 +33,6 @@ class Curve:
         scores: base, coord, total -> (N,) percent, smoothed.
     """
 
-    folder: Path
     world: str
     name: str
     options: dict
@@ -74,7 +72,6 @@ def read_curve(folder: Path, name: str | None) -> Curve | None:
         return None
     counts = np.array([r["episodes/count"] for r in records])
     return Curve(
-        folder=folder,
         world=_world(config),
         name=name or f"{config.get('learner.name')} ({config.get('name')})",
         options={} if name else options_of(folder),
@@ -96,13 +93,12 @@ def bands(curves: Sequence[Curve]) -> dict[str, list[Band]]:
     """World of training -> methods. Runs of the same options are seeds of one method."""
     groups: dict[tuple, list[Curve]] = {}
     for curve in curves:
-        options = tuple(sorted((k, repr(v)) for k, v in curve.options.items()))
-        groups.setdefault((curve.world, curve.name, options), []).append(curve)
+        groups.setdefault((curve.world, curve.name, frozen(curve.options)), []).append(curve)
     found: dict[str, list[Band]] = {}
     for (world, name, _), members in groups.items():
-        alike = [key for key in groups if key[:2] == (world, name)]
-        tail = f", {members[0].folder.name}" if len(alike) > 1 else ""
-        found.setdefault(world, []).append(_band(name + tail, members))
+        alike = [group[0] for key, group in groups.items() if key[:2] == (world, name)]
+        parts = [name, *distinction(members[0].options, alike)]
+        found.setdefault(world, []).append(_band(", ".join(parts), members))
     return found
 
 

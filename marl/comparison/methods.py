@@ -1,7 +1,7 @@
 """Runs of one method together: which they are, their row, and differences between methods."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -75,14 +75,15 @@ class Method:
             num_runs=None if is_random else len(self.results),
             num_worlds=count,
             worlds=worlds_text(first, count),
-            interval="worlds" if is_random else _covers(intervals["total"]),
+            interval="worlds" if is_random else covers(intervals["total"]),
             capped=(sum(r.capped for r in self.results), count * len(self.results)),
             source="; ".join(str(r.path) for r in self.results),
             note="",
         )
 
 
-def _covers(interval: Interval) -> str:
+def covers(interval: Interval) -> str:
+    """What an interval is over, for tables."""
     return f"worlds, {interval.given}" if interval.given else "runs and worlds"
 
 
@@ -103,7 +104,7 @@ def pool(results: Iterable[Result], named: Iterable[tuple[str, list[Result]]]) -
     methods = []
     groups = _grouped(
         (r for r in results if r.policy != RANDOM),
-        lambda r: (r.conditions, r.name, r.policy, r.seeds, r.env_steps, _frozen(r.options)),
+        lambda r: (r.conditions, r.name, r.policy, r.seeds, r.env_steps, frozen(r.options)),
     )
     names = _names(groups)
     methods += [Method(n, group) for n, group in zip(names, groups, strict=True)]
@@ -122,8 +123,9 @@ def _grouped(results: Iterable[Result], key: Callable) -> list[list[Result]]:
     return list(groups.values())
 
 
-def _frozen(options) -> object:
-    return options and tuple(sorted((k, repr(v)) for k, v in options.items()))
+def frozen(options: Mapping[str, object] | None) -> object:
+    """Options as a key of a dictionary."""
+    return None if options is None else tuple(sorted((k, repr(v)) for k, v in options.items()))
 
 
 def _random(results: list[Result]) -> list[Method]:
@@ -179,11 +181,17 @@ def _names(groups: list[list[Result]]) -> list[str]:
         first = group[0]
         alike = [g[0] for g in groups if (g[0].name, g[0].policy, g[0].conditions)
                  == (first.name, first.policy, first.conditions)]  # fmt: skip
-        names.append(", ".join([first.name, *_distinction(first.options, alike)]))
+        names.append(", ".join([first.name, *distinction(first.options, alike)]))
     return names
 
 
-def _distinction(options, alike: list[Result]) -> list[str]:
+def distinction(options: Mapping[str, object] | None, alike: Sequence) -> list[str]:
+    """Those of the options in which what goes by the same name differs, each as OPTION=VALUE.
+
+    Args:
+        options: of one, None if not known.
+        alike: all of that name, this one too; each has `options`.
+    """
     if options is None:
         return ["options not known"] if any(r.options is not None for r in alike) else []
     known = [r.options for r in alike if r.options is not None]

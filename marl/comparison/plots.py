@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from marl.comparison.rows import OURS, PUBLISHED, REFERENCE, SCORES, Row, blocks
 from marl.evaluation.protocol import RANDOM
+from marl.training.plots import new_figure
 
 # Okabe and Ito's colours for the colour-blind, each with a mark of its own.
 _MARKS = {
@@ -17,16 +18,6 @@ _MARKS = {
 # Inches; labels of up to so many letters fit on the left.
 _WIDTH, _LABELS, _ABOVE, _ROW, _BELOW = 14.0, 4.4, 0.6, 0.26, 0.35
 _LONGEST = 68
-
-
-def new_figure(width: float, height: float, **options):
-    """A figure by the object interface: no global state, no window system."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), **options)
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def as_png(figure) -> bytes:

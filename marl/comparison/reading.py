@@ -13,9 +13,9 @@ from marl.config import FREE_OPTIONS
 from marl.evaluation.protocol import RANDOM
 from marl.export import PolicyError, read_card
 from marl.host.folder import CONFIG_FILE, RunFolderError, flatten, is_free, read_config
-from marl.training.books import POLICY_FOLDER
-from marl.training.command import EVALUATION_FILE
+from marl.training.books import EVALUATION_FILE, POLICY_FOLDER
 from marl.training.loggers import METRICS_FILE
+from marl.training.loop import seed_folder
 
 BEST = "best on development worlds"
 # What a run is in a table anyway (seed, difficulty, budget, name), or decides nothing.
@@ -108,8 +108,8 @@ def _hint(given: str) -> str:
 
 
 def _look_into(folder: Path, found: Found) -> None:
-    inner = [p for p in sorted(folder.iterdir()) if p.is_dir() and _is_run(p)]
-    runs = [folder] if _is_run(folder) and not inner else inner
+    inner = [run for path in sorted(folder.iterdir()) for run in _runs_at(path)]
+    runs = inner or _runs_at(folder)
     if not runs:
         raise ComparisonError(
             f"{folder}: holds neither {EVALUATION_FILE} nor {METRICS_FILE}, and no folder in it "
@@ -125,6 +125,11 @@ def _look_into(folder: Path, found: Found) -> None:
                 f"{run} has no {EVALUATION_FILE} yet, and is in no table; the command that "
                 "started the run finishes it"
             )
+
+
+def _runs_at(folder: Path) -> list[Path]:
+    """The folder, if it is a run's; those of the seeds in it, if they were trained together."""
+    return [p for p in (folder, *sorted(folder.glob(seed_folder("*")))) if _is_run(p)]
 
 
 def _is_run(folder: Path) -> bool:

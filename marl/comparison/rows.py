@@ -3,19 +3,20 @@
 import dataclasses
 from collections.abc import Iterable, Iterator
 
+from alem_env import DIFFICULTY_ALPHA, score
 from marl.evaluation import published
 
-SCORES = published.SCORES
-KINDS = ("handover", "soft", "sync_hard", "construction")
-# How kinds of coordination are called in tables.
+SCORES = score.SHARES
+# Kinds of coordination, as scores and as tables call them.
 KIND_NAMES = {
     "handover": "handover",
     "soft": "soft",
     "sync_hard": "hard synchronous",
     "construction": "construction",
 }
+KINDS = tuple(KIND_NAMES)
 OURS, PUBLISHED, REFERENCE = "ours", "published", "reference"
-_LEVELS = ("none", "easy", "medium", "hard")
+_LEVELS = ("none", *DIFFICULTY_ALPHA)
 
 
 class ComparisonError(ValueError):

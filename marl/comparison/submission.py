@@ -8,6 +8,7 @@ import importlib.metadata
 import re
 from collections.abc import Sequence
 
+from alem_env import difficulty
 from marl.comparison.methods import Method
 from marl.comparison.rows import SCORES, ComparisonError, steps_text
 from marl.evaluation.protocol import FIRST_SEED, MAX_STEPS
@@ -15,7 +16,6 @@ from marl.evaluation.protocol import FIRST_SEED, MAX_STEPS
 DIFFICULTIES = ("easy", "medium", "hard")
 MIN_SEEDS = 10
 NUM_AGENTS = 3
-_OWN_EFFICIENCY = {"easy": 0.7, "medium": 0.4, "hard": 0.1}
 
 
 def entry(methods: Sequence[Method]) -> dict:
@@ -81,7 +81,7 @@ def _fault(method: Method) -> str:
         f"first_seed={FIRST_SEED}": method.seeds[0] == FIRST_SEED,
         f"env.num_agents={NUM_AGENTS}": conditions.num_agents == NUM_AGENTS,
         "env.non_specialist_efficiency=null": conditions.non_specialist_efficiency
-        == _OWN_EFFICIENCY[conditions.difficulty],
+        == _own_efficiency(conditions.difficulty),
         "the track rl": conditions.track == "rl" and not conditions.other,
     }
     wrong = [name for name, is_so in wanted.items() if not is_so]
@@ -93,6 +93,10 @@ def _fault(method: Method) -> str:
             f"difficulty; evaluate with episodes=20"
         )
     return ""
+
+
+def _own_efficiency(level: str) -> float:
+    return round(float(difficulty(level).non_specialist_efficiency), 4)  # as evaluations do
 
 
 def _config(chosen: dict[str, Method], seeds: int) -> str:

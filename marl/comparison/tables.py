@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from marl.comparison.methods import Difference
+from marl.comparison.methods import Difference, covers
 from marl.comparison.rows import (
     KIND_NAMES,
     OURS,
@@ -13,6 +13,7 @@ from marl.comparison.rows import (
     Score,
     blocks,
 )
+from marl.evaluation.report import interval_text
 
 _INTRODUCTION = """\
 # ALEM: scores
@@ -84,10 +85,10 @@ def _differences_table(found: Sequence[Difference]) -> list[str]:
         lines.append((
             difference.method.name,
             difference.method.policy,
-            *(_interval_text(difference.scores[name]) for name in SCORES),
+            *(interval_text(difference.scores[name].as_dict(), "+") for name in SCORES),
             str(total.num_worlds),
             " and ".join(map(str, runs)),
-            f"worlds, {total.given}" if total.given else "runs and worlds",
+            covers(total),
         ))  # fmt: skip
     title = f"Above {found[0].baseline.name}, paired by world, in points:\n"
     return [title, table(head, lines)]
@@ -124,10 +125,6 @@ def _score_text(row: Row, score: Score | None) -> str:
     coarse = row.origin != OURS and all(round(end, 1) == end for end in ends)
     mean, *interval = (f"{end:.{1 if coarse else 2}f}" for end in ends)
     return f"{mean} [{', '.join(interval)}]" if interval else mean
-
-
-def _interval_text(interval) -> str:
-    return f"{interval.mean:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]"
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:

@@ -24,13 +24,9 @@ def plot_curve(folder: Path, title: str) -> Path | None:
     episodes = [r for r in records if (r.get("episodes/count") or 0) > 0]
     if not episodes:
         return None
-    # The object interface: no global state, no window system.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
 
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(9.0, 3.6, layout="constrained")
     left, right = figure.subplots(1, 2)
     steps = np.array([r["env_steps"] for r in episodes])
     counts = np.array([r["episodes/count"] for r in episodes])
@@ -62,6 +58,16 @@ def plot_curve(folder: Path, title: str) -> Path | None:
     figure.savefig(temporary, dpi=120, format="png")
     temporary.replace(path)
     return path
+
+
+def new_figure(width: float, height: float, **options):
+    """A figure by the object interface: no global state, no window system. Sizes in inches."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), **options)
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def smooth(records: list[dict], name: str, counts: np.ndarray) -> np.ndarray:

@@ -160,7 +160,7 @@ def test_ours_stand_beside_published_ones_only_under_their_conditions(tmp_path):
     write_run(tmp_path / "a", [[WOOD]] * 20, rules="0.1.0")
     rows = [m.row() for m in methods_of(tmp_path)] + published_rows(["hard"])
     tables = [[r.name for r in members] for _, members in blocks(rows)]
-    assert tables[0] == ["ippo (cpu)", *["IPPO", "HyperMARL", "MAPPO", "PQN-VDN"] * 2]
+    assert tables[0] == ["ippo (cpu)", *["IPPO", "HyperMARL", "MAPPO", "PQN-VDN"] * 2, "HyperMARL"]
     assert "Gemini-3.1-Pro-high" in tables[-1] and len(tables) == 3
 
 
@@ -245,7 +245,9 @@ def test_folders_of_seeds_and_unfinished_runs(tmp_path):
         write_run(tmp_path / f"run/seed{seed}", [[WOOD]], seed=seed)
     (tmp_path / "run/seed2").mkdir()
     (tmp_path / "run/seed2/metrics.jsonl").write_text("")
+    (tmp_path / "run/config.yaml").touch()  # of all seeds together
     found = find([str(tmp_path / "run")])
+    assert found == find([str(tmp_path)])
     assert [p.parent.name for p in found.files] == ["seed0", "seed1"]
     assert [p.name for p in found.runs] == ["seed2"]
     assert len(found.remarks) == 1 and "seed2 has no evaluation.json yet" in found.remarks[0]
@@ -261,7 +263,7 @@ def published(name, difficulty, steps=None):
 
 def test_published_figures_are_the_source_s():
     rows = published_rows()
-    assert [sum(r.conditions.track == t for r in rows) for t in ("rl", "llm")] == [27, 18]
+    assert [sum(r.conditions.track == t for r in rows) for t in ("rl", "llm")] == [28, 44]
     hyper = published("HyperMARL", "hard", 10**9)
     assert means(hyper) == [13.6, 17.6, 15.3] and hyper.num_runs == 5 and hyper.num_worlds == 20
     assert (hyper.scores["total"].low, hyper.scores["total"].high) == (14.9, 15.7)
@@ -271,6 +273,9 @@ def test_published_figures_are_the_source_s():
     assert means(gemini) == [13.8, 17.5, 15.4] and gemini.num_worlds == 10
     assert gemini.conditions.non_specialist_efficiency == 0.2
     assert gemini.conditions.num_comm_channels == 0 and gemini.policy is None
+    assert (gemini.scores["base"].low, gemini.scores["coord"].high) == (11.2, 21.5)
+    assert means(published("Gemma-4-31B", "easy")) == [9.6, 8.6, 9.2]
+    assert published("HyperMARL", "hard", 10**10).num_runs is None
     assert published("Gemma family team", "hard").scores["coord"] is None
     for row in rows:
         assert row.source and row.conditions.rules_version in ("0.1.0", "0.2.1")

@@ -9,7 +9,7 @@ import csv
 import functools
 from pathlib import Path
 
-SCORES = ("base", "coord", "total")
+from alem_env import score
 
 _FOLDER = Path(__file__).parent
 _FILES = ("rl.csv", "llm.csv", "reference.csv")
@@ -18,7 +18,7 @@ _WHOLE = (
     "num_runs",
 )  # fmt: skip
 _KINDS = dict.fromkeys(_WHOLE, int) | {"non_specialist_efficiency": float}
-_KINDS |= {f"{score}{end}": float for score in SCORES for end in ("", "_low", "_high")}
+_KINDS |= {f"{share}{end}": float for share in score.SHARES for end in ("", "_low", "_high")}
 
 
 @functools.cache
@@ -43,7 +43,7 @@ def _value(column: str, text: str) -> object:
 def _scores_of(name: str, steps: int | None) -> dict[str, tuple[float, ...]]:
     """Difficulty -> (Base, Coord, Total) of one method of the reinforcement-learning track."""
     return {
-        row["difficulty"]: tuple(row[score] for score in SCORES)
+        row["difficulty"]: tuple(row[share] for share in score.SHARES)
         for row in read()
         if (row["track"], row["name"], row["budget_steps"]) == ("rl", name, steps)
     }
