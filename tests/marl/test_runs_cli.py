@@ -140,7 +140,8 @@ def test_a_parallel_sweep_trains_and_reports(tmp_path):
 @pytest.mark.slow
 def test_a_queue_of_real_runs_is_stopped_and_goes_on(tmp_path):
     common = [*TINY, "total_steps=4000", "evaluation.every_updates=0"]
-    table = {"common": common, "jobs": {"a": ["seed=1"], "b": ["seed=2", "total_steps=32"]}}
+    jobs = {"a": ["seed=1"], "b": ["seed=2", "num_seeds=2", "total_steps=32"]}
+    table = {"common": common, "jobs": jobs}
     (tmp_path / "queue.yaml").write_text(json.dumps(table))  # which is YAML too
     command = [sys.executable, str(SCRIPTS / "run_queue.py"), "queue.yaml", "out=runs"]
     first = subprocess.Popen(command, cwd=tmp_path)

@@ -1,5 +1,6 @@
 """Sweeps with each launcher, on a stub: failures, exit codes, signals, requeueing."""
 
+import json
 import os
 import re
 import signal
@@ -15,6 +16,8 @@ from marl.host import sweep
 
 ROOT = Path(__file__).parents[2]
 STUB = Path(__file__).parent / "sweeping" / "stub.py"
+SEARCH = f"hydra.searchpath=[file://{ROOT / 'conf'}]"
+TOY_PATHS = [str(ROOT), str(ROOT / "tests" / "marl")]
 LOCAL = {
     "basic": [],
     "joblib": ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"],
@@ -22,9 +25,9 @@ LOCAL = {
 SUBMITIT = ["hydra/launcher=submitit_local", "hydra.launcher.timeout_min=2"]
 
 
-def start(folder, *options, **environment):
+def start(folder, *options, program=STUB, **environment):
     return subprocess.Popen(
-        [sys.executable, str(STUB), "-m", f"hydra.searchpath=[file://{ROOT / 'conf'}]", *options],
+        [sys.executable, str(program), "-m", SEARCH, *options],
         cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**os.environ, **environment}, start_new_session=True,
     )  # fmt: skip
@@ -35,8 +38,8 @@ def finish(process):
     return process.returncode, out + err
 
 
-def call(folder, *options):
-    return finish(start(folder, *options))
+def call(folder, *options, **more):
+    return finish(start(folder, *options, **more))
 
 
 def done(folder):
@@ -128,6 +131,21 @@ def test_a_stopped_sweep_goes_on(tmp_path, local):
     assert call(tmp_path, *local, "n=0,1", "steps=60")[0] == 0
     assert "from 0" not in (tmp_path / "out" / "0.log").read_text().splitlines()[1]
     assert done(tmp_path) == ["0", "1"]
+
+
+def test_training_goes_on_in_a_sweep(tmp_path, local):
+    """The loop of scripts/train.py with a toy learner, in one process or several."""
+    toy = {"program": STUB.with_name("toy.py"), "PYTHONPATH": os.pathsep.join(TOY_PATHS)}
+    code, said = call(tmp_path, *local, "n=0,1", "steps=2", **toy)
+    assert code == 0, said
+    code, said = call(tmp_path, *local, "n=0,1", "steps=3", **toy)
+    assert code == 0 and "resuming at update 2" in said, said
+    for name in ("0", "1"):
+        lines = (tmp_path / "out" / name / "metrics.jsonl").read_text().splitlines()
+        assert [json.loads(line)["update"] for line in lines] == [1, 2, 3]
+    code, said = call(tmp_path, *local, "n=1,2", "steps=3", "code=1", **toy)  # another learner's
+    assert code == 4, said
+    assert "n=1 code=1 failed" in said.replace("steps=3 ", "") and "1 of 2 jobs failed" in said
 
 
 def test_a_process_that_is_killed_is_a_failure(tmp_path):
