@@ -64,4 +64,6 @@ def reason(error: Exception, options: Options) -> str:
             f"{error.override} cannot be read as OPTION=VALUE ({lines[-1]}); "
             "quote odd values, as in OPTION='\"VALUE\"'"
         )
+    if getattr(error, "full_key", None):
+        return f"{error.full_key}: {lines[0]}"
     return "\n".join(lines)

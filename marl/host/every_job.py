@@ -73,9 +73,8 @@ def _may_be_made(name: str) -> bool:
 
 @contextlib.contextmanager
 def holding() -> Iterator[StopRequest]:
-    """Holds a sweep of this process and its children: a signal is passed on to them, as SIGTERM
-    since Ctrl-C has reached them already and a second one stops at once. Jobs in this process
-    listen for themselves."""
+    """Holds a sweep of this process and its children: a signal is passed on to them as SIGTERM,
+    while they leave Ctrl-C to this process. Jobs in this process listen for themselves."""
 
     def pass_on() -> bool:
         sweep.end(stop.exit_code)

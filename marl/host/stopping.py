@@ -92,6 +92,8 @@ class StopRequest:
         for number in SIGNALS:
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue
+            if number == signal.SIGINT and sweep.is_child():
+                continue  # Ctrl-C reaches the whole group; the process that holds the sweep answers
             self._previous[number] = signal.signal(number, self._receive)
         thread = threading.Thread(target=self._listen, name="signals", daemon=True)
         thread.start()

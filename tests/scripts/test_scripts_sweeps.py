@@ -112,13 +112,55 @@ def test_a_signal_saves_what_runs_and_starts_nothing_more(tmp_path, local, numbe
 
 def test_ctrl_c_reaches_the_whole_group_once(tmp_path, local):
     process = start(tmp_path, *local, "n=0,1,2", "steps=1000")
-    begun(tmp_path, 0)
-    if local:
-        begun(tmp_path, 1)
+    at_work = {name: begun(tmp_path, name) for name in ((0, 1) if local else (0,))}
+    for pid in at_work.values():
+        os.kill(pid, signal.SIGSTOP)
     os.killpg(process.pid, signal.SIGINT)
+    time.sleep(0.5)  # for what is passed on, so that children meet both at once
+    for pid in at_work.values():
+        os.kill(pid, signal.SIGCONT)
     code, said = finish(process)
     assert code == 130, said
-    assert (tmp_path / "out" / "0.saved").exists()
+    for name in at_work:
+        assert (tmp_path / "out" / f"{name}.saved").exists(), said
+
+
+def test_a_process_without_a_job_takes_none_with_it_when_it_is_stopped(tmp_path):
+    need("joblib")
+    process = start(tmp_path, *LOCAL["joblib"], "n='${steps}'", "steps=1,1000")
+    begun(tmp_path, 1000)
+    while not (tmp_path / "out" / "1.done").exists():
+        time.sleep(0.02)
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGTERM)
+    code, said = finish(process)
+    assert code == 143 and "1 of 2 jobs were stopped" in said, said
+
+
+def test_a_process_that_hears_nothing_takes_none_with_it(tmp_path):
+    need("joblib")
+    process = start(tmp_path, *LOCAL["joblib"], "n='${code}'", "code=0,-3", "steps=1000")
+    begun(tmp_path, 0)
+    begun(tmp_path, -3)
+    time.sleep(0.2)  # into the work
+    process.terminate()
+    code, said = finish(process)
+    assert code == 143 and "2 of 2 jobs were stopped" in said, said
+
+
+def test_a_second_ctrl_c_ends_all_at_once(tmp_path):
+    need("joblib")
+    process = start(tmp_path, *LOCAL["joblib"], "n='${code}'", "code=-3,0", "steps=1000")
+    begun(tmp_path, 0)
+    deaf = begun(tmp_path, -3)
+    os.killpg(process.pid, signal.SIGINT)
+    while not (tmp_path / "out" / "0.saved").exists():
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    code, said = finish(process)
+    assert code == 130 and "stopped at once" in said, said
+    with pytest.raises(ProcessLookupError):
+        os.kill(deaf, 0)
 
 
 def test_a_stopped_sweep_goes_on(tmp_path, local):
@@ -197,6 +239,17 @@ def test_a_job_of_submitit_saves_and_is_queued_again(tmp_path, number):
     assert int(second.split()[1]) == int((tmp_path / "out" / "0.saved").read_text()) > 0
     assert len((tmp_path / "out" / "1.log").read_text().splitlines()) == 1
     assert done(tmp_path) == ["0", "1"]
+
+
+def test_a_job_of_submitit_that_hears_nothing_is_queued_again(tmp_path):
+    need("submitit")
+    process = start(tmp_path, *SUBMITIT, "n=0", "code=-3")
+    pid = begun(tmp_path, 0)
+    time.sleep(0.2)  # into the work
+    os.kill(pid, signal.SIGUSR2)
+    code, said = finish(process)
+    assert code == 0, said
+    assert len((tmp_path / "out" / "0.log").read_text().splitlines()) == 2
 
 
 def test_a_job_of_submitit_that_is_cancelled_saves_and_is_not_queued_again(tmp_path):
