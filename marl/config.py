@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import json
 import math
+from importlib.util import find_spec
 
 from marl.env_config import EnvConfig
 from marl.host.folder import flatten, is_free
@@ -53,12 +54,18 @@ class LoggerConfig:
     """Where metrics go besides metrics.jsonl. Meanings are in conf/logger/."""
 
     console: str
+    tensorboard: bool
     wandb_mode: str
     wandb_project: str
     wandb_name: str | None
 
     def __post_init__(self):
         one_of("logger.console", self.console, ("auto", "bar", "lines", "none"))
+        if self.tensorboard and find_spec("tensorboardX") is None:
+            raise ConfigError(
+                "logger.tensorboard=true needs a package that is not installed: "
+                "pip install -e '.[tensorboard]', or give logger.tensorboard=false"
+            )
         one_of("logger.wandb_mode", self.wandb_mode, ("disabled", "offline", "online"))
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from marl.options import nearest
@@ -11,6 +12,8 @@ _DEFAULT = re.compile(r"  - (?P<group>\w+)(?:@(?P<package>\w+))?: (?P<choice>\w+
 _NO_OPTIONS = ("defaults", "hydra", "experiment")
 _NAMES = re.compile(r"[\w.,-]*")
 _WIDTH = 42
+# Launchers of Hydra that come with packages of their own.
+_LAUNCHERS = {"joblib": "joblib", "submitit_local": "submitit", "submitit_slurm": "submitit"}
 
 
 class Options:
@@ -56,7 +59,8 @@ class Options:
             if not is_option or not _NAMES.fullmatch(value):
                 continue
             if group not in self._groups:
-                if (self._conf / group).is_dir():  # of another command
+                is_hydras = group.startswith("hydra/")
+                if (self._conf / group).is_dir() and not is_hydras:  # of another command
                     lines.append(f"{group} is no option; --help shows all that there are")
                 continue
             names = self.choices()[group]
@@ -69,10 +73,13 @@ class Options:
         return lines
 
     def corrections(self, arguments: Sequence[str]) -> list[str]:
-        """For each argument NAME=VALUE whose name is not known: what may have been meant."""
+        """For each argument NAME=VALUE whose name is not known: what may have been meant; and
+        what a launcher needs that is not installed."""
         known, lines = list(self.comments()), []
         for argument in arguments:
             name, is_option, value = argument.lstrip("+~").partition("=")
+            if name == "hydra/launcher" and value in _LAUNCHERS and not _is_installed(value):
+                lines.append(f"{argument} needs more packages: pip install -e '.[sweep]'")
             is_group = any(o.startswith(f"{name}.") for o in known) or name in _NO_OPTIONS
             if not is_option or name in known or is_group or name.startswith(("-", "hydra")):
                 continue
@@ -105,6 +112,13 @@ def _comments_of(path: Path) -> Iterator[tuple[str, str]]:
         above = [*above[: len(match["indent"]) // 2], match["key"]]
         if match["value"].strip():
             yield ".".join(above), (match["comment"] or "").strip()
+
+
+def _is_installed(launcher: str) -> bool:
+    try:
+        return find_spec(f"hydra_plugins.hydra_{_LAUNCHERS[launcher]}_launcher") is not None
+    except ModuleNotFoundError:  # no plugin of Hydra's at all
+        return False
 
 
 def describe(options: Mapping[str, object], known: Mapping[str, str]) -> str:

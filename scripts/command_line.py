@@ -154,10 +154,18 @@ def file_to_write(text: str) -> Path:
 def folder_to_make(text: str) -> Path:
     """The type of an argparse option that names a folder, new or empty: refused now as well."""
     path = Path(text)
+    if path.is_dir() and os.access(path, os.R_OK) and any(path.iterdir()):
+        raise argparse.ArgumentTypeError(f"{text!r}: is no empty folder; name a new one")
+    return folder_to_fill(text)
+
+
+def folder_to_fill(text: str) -> Path:
+    """The type of an argparse option that names a folder, whatever else may be in it."""
+    path = Path(text)
     try:
-        if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-            raise FileExistsError("is no empty folder")
         there = next(place for place in (path, *path.absolute().parents) if place.exists())
+        if not there.is_dir():
+            raise NotADirectoryError(f"{there} is no folder")
         check_writable(there / "file")
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}; name a new one") from error

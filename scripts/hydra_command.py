@@ -5,12 +5,14 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from marl.host import every_job
 from marl.host.exits import Jobs
 from marl.host.folder import flatten
 from marl.option_help import Options, describe
@@ -23,10 +25,10 @@ _NOT_FOR_USERS = ("Config search path:", "See https://hydra.cc")  # and what sta
 jobs = Jobs()
 
 
-def start(main: Callable[[], None], name: str) -> None:
-    """Calls a function that `hydra.main` made of conf/NAME.yaml, and exits with its jobs' code.
+def start(main: Callable[[], int], name: str, conf: Path = CONF) -> NoReturn:
+    """Calls a function that `hydra.main` made of NAME.yaml in conf/, and exits with its jobs' code.
     What Hydra refuses is told in a line or a few, and exits as what we refuse."""
-    options, arguments = Options(CONF, name), sys.argv[1:]
+    options, arguments = Options(conf, name), sys.argv[1:]
 
     def show_options(*, _root_: DictConfig) -> str:
         values = {n: value for n, value in _root_.items_ex(resolve=False) if n != "hydra"}
@@ -39,6 +41,7 @@ def start(main: Callable[[], None], name: str) -> None:
     OmegaConf.register_new_resolver("options", show_options)
     OmegaConf.register_new_resolver("groups", show_groups)
     os.environ[_RAISE] = "1"
+    every_job.register()
     jobs.exit_after(
         main,
         refused=(HydraException, OmegaConfBaseException),
@@ -61,4 +64,6 @@ def reason(error: Exception, options: Options) -> str:
             f"{error.override} cannot be read as OPTION=VALUE ({lines[-1]}); "
             "quote odd values, as in OPTION='\"VALUE\"'"
         )
+    if getattr(error, "full_key", None):
+        return f"{error.full_key}: {lines[0]}"
     return "\n".join(lines)

@@ -19,8 +19,8 @@ FRAME_MS = 120
 
 
 @hydra.main(config_path="../conf", config_name="render", version_base="1.3")
-def main(values: DictConfig) -> None:
-    jobs.run(run, values)
+def main(values: DictConfig) -> int:
+    return jobs.run(run, values)
 
 
 def run(values: Mapping) -> int:

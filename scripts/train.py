@@ -6,11 +6,11 @@ from omegaconf import DictConfig
 
 
 @hydra.main(config_path="../conf", config_name="train", version_base="1.3")
-def main(values: DictConfig) -> None:
+def main(values: DictConfig) -> int:
     # Imported here, so that --help and wrong option names answer at once.
     from marl.training.command import run
 
-    jobs.run(run, values)
+    return jobs.run(run, values)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from alem_env import Achievement
+from alem_env import Achievement, score
 from marl.evaluation.protocol import (
     FIRST_SEED,
     MAX_STEPS,
@@ -18,7 +18,7 @@ from marl.evaluation.statistics import bootstrap_interval, paired_difference
 from marl.versions import package_versions
 
 # Shown as percent with an interval; the rest of the scores go to the JSON as plain means.
-HEADLINE = ("base", "coord", "total")
+HEADLINE = score.SHARES
 # Worlds that published figures were measured in.
 _COMPARABLE = {"num_agents": 3, "num_comm_channels": 4, "own_efficiency": True}
 
@@ -116,7 +116,7 @@ def format_report(report: dict) -> str:
     rows = [("", "Base %", "Coord %", "Total %", "length", "worlds")]
     for behaviour, summary in report["results"].items():
         name = "random legal" if behaviour == RANDOM else f"{report['label']}, {behaviour}"
-        cells = [_interval_text(summary[n]) for n in HEADLINE]
+        cells = [interval_text(summary[n]) for n in HEADLINE]
         length = f"{summary['length']['mean']:,.0f}"
         rows.append((name, *cells, length, str(summary["length"]["num_worlds"])))
     references = _references(protocol)
@@ -150,7 +150,7 @@ def _notes(report: dict, *, has_references: bool) -> list[str]:
         f"[a, b]: {100 * some['level']:.0f} % bootstrap interval over worlds"
         + (f", {some['given']}" if some["given"] else " and runs")
     ]
-    above = {n: _interval_text(i, "+") for n, i in report.get("above_random", {}).items()}
+    above = {n: interval_text(i, "+") for n, i in report.get("above_random", {}).items()}
     if above:
         notes.append(
             "Total above random legal play of the same worlds: "
@@ -177,7 +177,8 @@ def _notes(report: dict, *, has_references: bool) -> list[str]:
     return notes
 
 
-def _interval_text(interval: dict, sign: str = "") -> str:
+def interval_text(interval: dict, sign: str = "") -> str:
+    """Mean and ends of an interval in words; sign="+" for differences."""
     mean, low, high = (format(interval[end], sign + ".2f") for end in ("mean", "low", "high"))
     return f"{mean} [{low}, {high}]"
 

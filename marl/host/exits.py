@@ -3,13 +3,16 @@
 import contextlib
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
+from marl.host import sweep
 from marl.host.output import Lasting
+from marl.host.stopping import ignore_stops_between_jobs
 
-BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 2, 3, 4, 130
-_OF_SIGNALS = 128  # codes from here on, as shells have it
+FAULT, BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 1, 2, 3, 4, 130
+STOP_CODES = 128  # and above: stopped by a signal, as shells have it
 _MEMORY_WORDS = ("RESOURCE_EXHAUSTED", "out of memory", "Out of memory")
 
 
@@ -66,33 +69,55 @@ def fail(error: Exception | str, code: int) -> int:
     return code
 
 
+class SweepOver(SystemExit):
+    """Ends the program after a sweep, with the exit code that its jobs deserve."""
+
+
 class Jobs:
-    """The jobs of one call: one, or those of a sweep. The process exits with the worst code."""
+    """The jobs of one call that run in this process: one, or those of a sweep. The process exits
+    with the worst code."""
 
     def __init__(self):
         self._codes: list[int] = []
-        self._started = 0
 
-    def run(self, work: Callable[[object], int], values: object) -> None:
-        """Does one job. One that was stopped by a signal ends the sweep."""
-        self._started += 1
-        self._codes.append(work(values))
-        if self._codes[-1] >= _OF_SIGNALS:
-            _leave_at_once(self._codes[-1])
+    def run(self, work: Callable[[object], int], values: object) -> int:
+        """Does one job, unless its sweep was stopped by a signal, and gives back its exit code.
+
+        Errors that nobody foresaw are shown here: in another process they would be forgotten.
+        """
+        ignore_stops_between_jobs()
+        code = max([sweep.ended_with(), *self._codes])
+        if code < STOP_CODES:
+            code = self._code_of(work, values)
+            if code >= STOP_CODES:
+                sweep.end(code)
+                sweep.ask_for_requeueing(code)
+        self._codes.append(code)
+        return code
+
+    def _code_of(self, work: Callable[[object], int], values: object) -> int:
+        try:
+            return work(values)
+        except Exception:
+            # An import that the sweep's stop interrupts may end with any error.
+            if code := sweep.ended_with():
+                return code
+            traceback.print_exc()
+            return FAULT
 
     def exit_after(
         self,
-        main: Callable[[], None],
+        main: Callable[[], object],
         *,
         refused: tuple[type[Exception], ...],
         reasons: Callable[[Exception], Sequence[str]],
         faults: Sequence[str] = (),
-    ) -> None:
+    ) -> NoReturn:
         """Calls `main` and exits.
 
         Args:
             main: does all jobs.
-            refused: what is raised before the first job when options are refused.
+            refused: what is raised outside of jobs when options are refused.
             reasons: tells why, in lines.
             faults: known before; any of them ends it at once.
         """
@@ -103,15 +128,18 @@ class Jobs:
         try:
             with _lasting_output():
                 main()
+            code = max(self._codes, default=0)
         except KeyboardInterrupt:  # before a job listens to signals, or after
             _leave_at_once(fail("stopped", STOPPED))
+        except SweepOver as over:
+            code = over.code
         except refused as error:
-            if self._started:
-                raise
             for line in reasons(error):
                 fail(line, BAD_OPTION)
-            sys.exit(BAD_OPTION)
-        sys.exit(max(self._codes, default=0))
+            code = max([BAD_OPTION, *self._codes])
+        if max(self._codes, default=0) >= STOP_CODES:
+            _leave_at_once(code)
+        sys.exit(code)
 
 
 def _leave_at_once(code: int) -> NoReturn:

@@ -25,8 +25,12 @@ class RunFolderError(RuntimeError):
     """The run's folder cannot be used; the message says why and what to do."""
 
 
-def prepare(path: Path) -> Path:
+def prepare(path: Path, option: str = "run.dir") -> Path:
     """Makes the folder and proves that files can be written there.
+
+    Args:
+        path: the folder.
+        option: by which the user named it.
 
     Returns:
         The absolute path (orbax insists on one).
@@ -39,8 +43,8 @@ def prepare(path: Path) -> Path:
         probe.unlink()
     except OSError as error:
         raise RunFolderError(
-            f"run.dir={path} cannot be written ({error.strerror or error}); "
-            "choose another folder with run.dir=FOLDER"
+            f"{option}={path} cannot be written ({error.strerror or error}); "
+            f"choose another folder with {option}=FOLDER"
         ) from error
     return path
 
@@ -57,7 +61,7 @@ def require_space(path: Path, num_bytes: int) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, option: str = "run.dir") -> Iterator[None]:
     """Holds the folder for this process. The lock falls with the process, however it ends."""
     file = open(path / LOCK_FILE, "a+")
     try:
@@ -66,8 +70,8 @@ def locked(path: Path) -> Iterator[None]:
         except OSError as error:
             file.seek(0)
             raise RunFolderError(
-                f"run.dir={path} is in use by {file.read().strip() or 'another process'}; "
-                "wait for it, stop it, or choose another run.dir"
+                f"{option}={path} is in use by {file.read().strip() or 'another process'}; "
+                f"wait for it, stop it, or choose another {option}"
             ) from error
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
@@ -97,11 +101,13 @@ def claim(path: Path, resolved: dict, free_options: frozenset[str], *, begun: bo
             "restore it, or choose another run.dir"
         )
     if begun:
-        _compare(path, _read_config(file), resolved, free_options)
+        _compare(path, read_config(file), resolved, free_options)
     write_atomic(file, yaml.safe_dump(resolved, sort_keys=False))
 
 
-def _read_config(file: Path) -> dict:
+def read_config(file: Path) -> dict:
+    """The nested options of a run. Raises RunFolderError if they cannot be read, OSError if there
+    is no such file."""
     try:
         found = yaml.safe_load(file.read_text())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -160,12 +166,17 @@ def is_free(name: str, free_options: frozenset[str]) -> bool:
     return name in free_options or any(f.endswith(".") and name.startswith(f) for f in free_options)
 
 
-def _compare(path: Path, old: dict, new: dict, free_options: frozenset[str]) -> None:
+def differing(old: dict, new: dict, free_options: frozenset[str]) -> list[str]:
+    """Dotted names of the nested options that differ, as far as they may not."""
     old, new = flatten(old), flatten(new)
-    for name in dict.fromkeys([*new, *old]):
-        if is_free(name, free_options) or old.get(name) == new.get(name):
-            continue
+    names = dict.fromkeys([*new, *old])
+    return [n for n in names if not is_free(n, free_options) and old.get(n) != new.get(n)]
+
+
+def _compare(path: Path, old: dict, new: dict, free_options: frozenset[str]) -> None:
+    for name in differing(old, new, free_options)[:1]:
+        before, after = flatten(old).get(name), flatten(new).get(name)
         raise RunFolderError(
-            f"run.dir={path} holds a run with {name}={old.get(name)}, not {new.get(name)}; "
-            f"give {name}={old.get(name)} to resume it, or another run.dir for a new run"
+            f"run.dir={path} holds a run with {name}={before}, not {after}; "
+            f"give {name}={before} to resume it, or another run.dir for a new run"
         )

@@ -1,6 +1,7 @@
 """What a user sees while a run goes on: a bar on a terminal, a line now and then elsewhere."""
 
 import math
+import multiprocessing
 import sys
 import time
 from typing import Protocol
@@ -104,7 +105,9 @@ class Silent:
 def make_display(kind: str, label: str) -> Display:
     """A display of kind "auto", "bar", "lines" or "none"."""
     if kind == "auto":
-        kind = "bar" if sys.stdout is not None and sys.stdout.isatty() else "lines"
+        is_terminal = sys.stdout is not None and sys.stdout.isatty()
+        is_alone = multiprocessing.parent_process() is None  # bars of a sweep would mix
+        kind = "bar" if is_terminal and is_alone else "lines"
     return {"bar": Bar, "lines": Lines}[kind](label) if kind != "none" else Silent()
 
 

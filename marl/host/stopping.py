@@ -7,11 +7,13 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 
+from marl.host import sweep
 from marl.host.output import warn
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP)
 # Seconds that the main thread has to end by itself; within the compiler it hears of no signal.
 GRACE = 1.0
 # Seconds within which a signal that comes twice was sent once, to a process and to its group.
@@ -44,18 +46,27 @@ class StopRequest:
     that thread compiles, which takes minutes, nobody would be told anything. So signals are read
     from a pipe that Python writes them to at once, by whoever comes first, the handler or a thread.
 
+    A process that others wait for never ends that way: in a sweep its end would take those with it
+    that are still saving, and on a cluster nobody would queue its job again.
+
+    Args:
+        pass_on: called at the first signal, perhaps in that thread, by those who have others to
+            stop. Returns whether there are any: they are to save before this process ends.
+
     Attributes:
         signal: what was received, or None.
         nothing_to_save: whatever is under way can be done again, so that the first signal stops at
             once, too. To be set by who has something to lose, and again when that is saved.
     """
 
-    def __init__(self):
+    def __init__(self, pass_on: Callable[[], bool] = lambda: False):
+        self._pass_on = pass_on
         self.signal: signal.Signals | None = None
         self.nothing_to_save = True
         self._since = 0.0  # when the signal came
         self._leaving = False  # the main thread is to end
         self._has_raised = False
+        self._may_end_process = not sweep.is_waited_for()
         self._previous = {}
         self._lock = threading.RLock()  # a handler may interrupt a handler
         self._ends = contextlib.ExitStack()
@@ -70,6 +81,8 @@ class StopRequest:
         return 128 + int(self.signal) if self.signal is not None else 0
 
     def __enter__(self) -> "StopRequest":
+        if code := sweep.ended_with():  # while this job was about to begin
+            raise StoppedAtOnce(code)
         if threading.current_thread() is not threading.main_thread():
             return self  # which alone can listen
         self._pipe, self._wake = os.pipe()
@@ -79,6 +92,8 @@ class StopRequest:
         for number in SIGNALS:
             if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
                 continue
+            if number == signal.SIGINT and sweep.is_child():
+                continue  # Ctrl-C reaches the whole group; the process that holds the sweep answers
             self._previous[number] = signal.signal(number, self._receive)
         thread = threading.Thread(target=self._listen, name="signals", daemon=True)
         thread.start()
@@ -125,7 +140,7 @@ class StopRequest:
                 return
             if self._leaving:
                 time.sleep(GRACE)
-            if self._leaving:
+            if self._leaving and self._may_end_process:
                 if os.isatty(1):
                     os.write(1, _SHOW_CURSOR)
                 os._exit(self.exit_code)
@@ -146,11 +161,20 @@ class StopRequest:
         now = time.monotonic()
         if self.signal is None:
             self.signal, self._since = number, now
-            self._leaving = self.nothing_to_save
-            words = _NOW if self._leaving else _LATER
+            self._leaving = not self._pass_on() and self.nothing_to_save
+            words = _NOW if self._leaving and self._may_end_process else _LATER
         elif number == signal.SIGINT or (number == self.signal and now - self._since > _ECHO):
             self._leaving, words = True, _AGAIN
         else:
             return
         # Not `print`: the signal may have come in the middle of one.
         warn(f"\n{number.name}: {words}\n")
+
+
+def ignore_stops_between_jobs() -> None:
+    """In a child of the process that holds a sweep, signals do nothing but in a `StopRequest`: a
+    child that ended by one would take the others with it, which are still saving. That no further
+    job begins is known to all (`sweep.ended_with`)."""
+    if sweep.is_child():
+        for number in SIGNALS:
+            signal.signal(number, lambda number, frame: None)

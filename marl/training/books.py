@@ -116,11 +116,13 @@ class Books:
         """Notes the versions, and starts to log."""
         for remark in folders.note_versions(self._folder, self.counters.update):
             self._display.say(remark)
-        self._remark_on_lost_records(keep_saved(self._folder, self.counters.know))
+        records = keep_saved(self._folder, self.counters.know)
+        self._remark_on_lost_records(records)
         self._logger = make_logger(
             self._folder,
             self._config.logger,
             self._config.as_dict(),
+            records=records,
             run_id=self.counters.run_id,
         )
 

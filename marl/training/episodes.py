@@ -4,10 +4,10 @@ import collections
 
 import numpy as np
 
-from alem_env import Achievement
+from alem_env import Achievement, score
 
 # Shares of what can be had: fractions in programs, percent wherever a user reads them.
-SCORES = ("base", "coord", "total")
+SCORES = score.SHARES
 
 
 def as_shown(name: str, value: float) -> float:

@@ -1,4 +1,4 @@
-"""Where a run's records go: JSON lines always, Weights & Biases on request.
+"""Where a run's records go: JSON lines always, TensorBoard and Weights & Biases on request.
 
 A record is flat, names to numbers, with "kind" ("training" or "evaluation"), "update" and
 "env_steps" in each. An update has at most one of each kind; evaluations have names under
@@ -16,6 +16,7 @@ from typing import Protocol
 
 from marl.config import LoggerConfig
 from marl.host.files import write_atomic
+from marl.training.tensorboard import TensorBoard
 
 TRAINING, EVALUATION = "training", "evaluation"
 METRICS_FILE = "metrics.jsonl"
@@ -153,13 +154,27 @@ def make_logger(
     options: LoggerConfig,
     config: dict,
     *,
+    records: Sequence[dict],
     run_id: str,
 ) -> Logger:
-    """The loggers that the options ask for. Raises LoggerError if one cannot start."""
+    """The loggers that the options ask for, of a run that goes on from these records. Raises
+    LoggerError if one cannot start."""
     loggers: list[Logger] = [JsonLines(folder)]
+    if options.tensorboard:
+        loggers.append(_tensorboard(folder, records))
     if options.wandb_mode != "disabled":
         loggers.append(Wandb(folder, options, config, run_id))
     return Several(loggers)
+
+
+def _tensorboard(folder: Path, records: Sequence[dict]) -> TensorBoard:
+    try:
+        return TensorBoard(folder, records)
+    except OSError as error:
+        raise LoggerError(
+            f"logger.tensorboard=true cannot write to {folder} ({error.strerror or error}); free "
+            "some space there, or give logger.tensorboard=false"
+        ) from error
 
 
 def is_evaluation(record: dict) -> bool:

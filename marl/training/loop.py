@@ -47,7 +47,8 @@ def train(
     Args:
         config: the options.
         assembly: learner, evaluator and exporter.
-        folder: the run's folder, prepared and locked. Several seeds have a folder each in it.
+        folder: the run's folder, prepared and locked. Several seeds have a folder each in it, which
+            are locked here.
         stop: asked between updates.
 
     Returns:
@@ -92,7 +93,7 @@ class _Session:
 
     def run(self) -> list[Outcome]:
         with contextlib.ExitStack() as ending:  # all of it ends, whatever fails on the way
-            self._claim()
+            self._claim(ending)
             for alone, folder in seed_folders(self._config, self._folder):
                 books = Books(
                     alone,
@@ -121,8 +122,9 @@ class _Session:
             for books, state in zip(self._books, self._apart(), strict=True)
         ]
 
-    def _claim(self) -> None:
-        """Makes sure that the folder is this run's, and that of each seed."""
+    def _claim(self, ending: contextlib.ExitStack) -> None:
+        """Makes sure that the folder is this run's, and that of each seed, which is locked as a run
+        of its own would lock it."""
         config, folder = self._config, self._folder
         begun = any(folder.glob(f"{CHECKPOINTS_FOLDER}/[0-9]*")) or any(
             folder.glob(f"{seed_folder('*')}/{CHECKPOINTS_FOLDER}/[0-9]*")
@@ -132,9 +134,8 @@ class _Session:
         folders.claim(folder, config.as_dict(), config.free_options, begun=begun)
         if config.num_seeds > 1:
             for alone, own in seed_folders(config, folder):
-                folders.claim(
-                    folders.prepare(own), alone.as_dict(), config.free_options, begun=begun
-                )
+                ending.enter_context(folders.locked(folders.prepare(own)))
+                folders.claim(own, alone.as_dict(), config.free_options, begun=begun)
 
     def _refuse_to_start_over(self) -> None:
         """A run that got further than its first checkpoint, and has none, has lost them."""

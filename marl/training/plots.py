@@ -32,23 +32,19 @@ def plot_curve(folder: Path, title: str) -> Path | None:
 
 def draw(records: list[dict], title: str):
     """The figure of `plot_curve`, of records among which are episodes."""
-    # The object interface: no global state, no window system.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.ticker import EngFormatter
 
     episodes = _of_episodes(records)
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(9.0, 3.6, layout="constrained")
     left, right = figure.subplots(1, 2)
     steps = np.array([r["env_steps"] for r in episodes])
     counts = np.array([r["episodes/count"] for r in episodes])
-    left.plot(steps, _smooth(episodes, "episodes/team_return", counts), color=_COLOURS["base"])
+    left.plot(steps, smooth(episodes, "episodes/team_return", counts), color=_COLOURS["base"])
     left.set(xlabel="environment steps", ylabel="team return of an episode")
     evaluations = [r for r in records if is_evaluation(r)]
     for name, colour in _COLOURS.items():
         if f"episodes/{name}" in episodes[0]:
-            score = _smooth(episodes, f"episodes/{name}", counts)
+            score = smooth(episodes, f"episodes/{name}", counts)
             right.plot(steps, score, color=colour, label=name.capitalize())
         # worlds other than ALEM may have a total only
         scored = [r for r in evaluations if r.get(f"evaluation/{name}") is not None]
@@ -76,7 +72,17 @@ def _of_episodes(records: list[dict]) -> list[dict]:
     return [r for r in records if (r.get("episodes/count") or 0) > 0]
 
 
-def _smooth(records: list[dict], name: str, counts: np.ndarray) -> np.ndarray:
+def new_figure(width: float, height: float, **options):
+    """A figure by the object interface: no global state, no window system. Sizes in inches."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), **options)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def smooth(records: list[dict], name: str, counts: np.ndarray) -> np.ndarray:
     """Running mean over a twentieth of the points, weighted by the number of episodes."""
     values = np.array([r.get(name) or 0.0 for r in records])
     width = max(1, len(values) // 20)

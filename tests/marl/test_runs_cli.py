@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,37 @@ def test_train_resume_and_evaluate(tmp_path):
         assert results[name]["worlds"] == report["results"][name]["worlds"]
     wrong = call("evaluate.py", f"policy={folder}/policy", "env.difficulty=easy", cwd=tmp_path)
     assert wrong.returncode == 2 and "transfer=true" in wrong.stderr
+
+
+@pytest.mark.slow
+def test_a_parallel_sweep_trains_and_reports(tmp_path):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    done = call("train.py", "-m", *launcher, *TINY, "learner=ippo,mappo", "seed=0,-1", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    for learner in ("ippo", "mappo"):
+        (run,) = (tmp_path / "runs").glob(f"cpu_{learner}_hard_seed0_*")
+        assert json.loads((run / "evaluation.json").read_text())["asked"]["update"] == 4
+        assert f"learner={learner} seed=-1 failed with exit status 2" in done.stderr
+    assert "2 of 4 jobs failed" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_queue_of_real_runs_is_stopped_and_goes_on(tmp_path):
+    common = [*TINY, "total_steps=4000", "evaluation.every_updates=0"]
+    jobs = {"a": ["seed=1"], "b": ["seed=2", "num_seeds=2", "total_steps=32"]}
+    table = {"common": common, "jobs": jobs}
+    (tmp_path / "queue.yaml").write_text(json.dumps(table))  # which is YAML too
+    command = [sys.executable, str(SCRIPTS / "run_queue.py"), "queue.yaml", "out=runs"]
+    first = subprocess.Popen(command, cwd=tmp_path)
+    while not (tmp_path / "runs" / "a" / "metrics.jsonl").exists():
+        assert first.poll() is None
+        time.sleep(0.1)
+    first.terminate()
+    assert first.wait(300) == 143
+    second = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900)
+    assert second.returncode == 0 and "2 of 2 done" in second.stderr, second.stderr
+    assert "resuming at update" in (tmp_path / "runs" / "a" / "train.log").read_text()
 
 
 @pytest.mark.slow

@@ -251,15 +251,15 @@ def test_a_signal_ends_the_sweep(ends_here):
     assert exit_code_of(jobs, main) == 130 and ran == [0, 130]
 
 
-def test_options_refused_before_the_first_job_are_told_and_faults_are_raised(capsys):
+def test_refused_options_are_told_and_faults_of_a_job_are_shown(capsys):
     def refuse():
         raise RefusedError("that")
 
     assert exit_code_of(Jobs(), refuse) == 2
     assert capsys.readouterr().err == "error: no: that\n"
     jobs = Jobs()
-    with pytest.raises(RefusedError):
-        exit_code_of(jobs, lambda: jobs.run(lambda value: refuse(), None))
+    assert exit_code_of(jobs, lambda: jobs.run(lambda value: refuse(), None)) == 1
+    assert "Traceback" in (said := capsys.readouterr().err) and "RefusedError: that" in said
 
 
 def test_ctrl_c_before_the_first_job_is_one_line(capsys, ends_here):

@@ -68,7 +68,7 @@ def test_learners_choose_their_kind_of_network():
         train_config("learner=pqn_vdn", "network.hidden_size=0")
 
 
-_NEEDS_NO_COMMENT = ("defaults", "hydra", "env")  # groups
+_NEEDS_NO_COMMENT = ("defaults", "hydra", "env", "_target_")  # groups, and classes
 
 
 def test_every_key_has_a_comment():

@@ -45,7 +45,8 @@ OPTIONS = {
         "activation": "relu", "embedding_gain": 1.0,
     },
     "logger": {
-        "console": "none", "wandb_mode": "disabled", "wandb_project": "t", "wandb_name": None,
+        "console": "none", "tensorboard": False, "wandb_mode": "disabled", "wandb_project": "t",
+        "wandb_name": None,
     },
     "run": {
         "dir": None, "minutes": 1.0, "stop_after_updates": None, "checkpoint_every_updates": 50,

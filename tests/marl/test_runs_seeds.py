@@ -19,7 +19,7 @@ from test_runs_loop import (
 )
 from toys import ToyLearner
 
-from marl.host.folder import RunFolderError, prepare
+from marl.host.folder import RunFolderError, locked, prepare
 from marl.host.stopping import StopRequest
 from marl.learners.registry import LEARNERS
 from marl.probes import DelayedReward
@@ -120,6 +120,23 @@ def test_a_folder_of_one_seed_is_refused_to_several(tmp_path):
     run(tmp_path, config_for(6, stop_after=2))
     with pytest.raises(RunFolderError, match="num_seeds=1"):
         train_all(tmp_path, seeds_config())
+
+
+def test_a_seed_s_folder_is_in_use_while_all_are_trained(tmp_path):
+    class Intruded(ToyLearner):
+        """Meanwhile, a run of one seed wants its folder."""
+
+        def compile(self, state):
+            with pytest.raises(RunFolderError, match="seed4 is in use"), locked(tmp_path / "seed4"):
+                pass
+            return super().compile(state)
+
+    with locked(prepare(tmp_path / "seed4")):
+        with pytest.raises(RunFolderError, match="seed4 is in use"):
+            train_all(tmp_path, seeds_config())
+    train_all(tmp_path, seeds_config(), dataclasses.replace(assembly(), learner=Intruded()))
+    with locked(tmp_path / "seed4"):
+        pass
 
 
 def test_the_seed_that_leaves_the_finite_is_named(tmp_path):
