@@ -64,7 +64,7 @@ def test_learners_choose_their_kind_of_network():
     ):
         with pytest.raises(ConfigError, match="takes another kind of network: leave network"):
             train_config(*wrong)
-    with pytest.raises(ConfigError, match="at least 1$"):
+    with pytest.raises(ConfigError, match="between 1 and 4096$"):
         train_config("learner=pqn_vdn", "network.hidden_size=0")
 
 
