@@ -23,6 +23,7 @@ from alem_env.core.compiled import compiled
 from alem_env.core.params import EnvParams, StaticParams, difficulty
 from alem_env.core.params_check import check_params
 from alem_env.core.state import State
+from alem_env.core.state_check import check_state
 from alem_env.core.values import switch
 from alem_env.observe.compact import Observation, observe
 from alem_env.observe.mask import action_mask
@@ -86,6 +87,10 @@ class Environment:
     check_actions: bool = False
 
     def __post_init__(self):
+        if not isinstance(self.static, StaticParams):
+            raise ValueError(
+                f"static={self.static!r} is no StaticParams; make environments with alem_env.make()"
+            )
         object.__setattr__(self, "check_actions", switch("checked", self.check_actions))
 
     @property
@@ -145,7 +150,7 @@ class Environment:
         words = _words(key, many=False)
         actions = self.checked_actions(actions, (self.num_agents,))
         params = check_params(params, self.static)
-        check_state(state, self.num_agents)
+        check_state(state, self.static)
         return _step(self.static, words, state, actions, params)
 
     def reset_batch(
@@ -181,7 +186,7 @@ class Environment:
         words = _words(keys, many=True)
         actions = self.checked_actions(actions, (len(words), self.num_agents))
         params = check_params(params, self.static, _num_params(params_axis, len(words)))
-        check_state(states, self.num_agents, len(words))
+        check_state(states, self.static, len(words))
         return _step_batch(self.static, params_axis, words, states, actions, params)
 
     def action_mask(self, state: State, params: EnvParams) -> jax.Array:
@@ -191,7 +196,7 @@ class Environment:
             ValueError: no such state, or parameters that cannot be meant.
         """
         params = check_params(params, self.static)
-        check_state(state, self.num_agents)
+        check_state(state, self.static)
         return _action_mask(self.static, state, params)
 
     def score(self, state: State) -> dict[str, jax.Array]:
@@ -200,7 +205,7 @@ class Environment:
         Raises:
             ValueError: no such state.
         """
-        check_state(state, self.num_agents)
+        check_state(state, self.static)
         return _score(self.static, state)
 
     def checked_actions(self, actions: jax.typing.ArrayLike, shape: tuple[int, ...]) -> jax.Array:
@@ -235,35 +240,6 @@ class Environment:
             )
 
 
-def check_state(state: object, num_agents: int, num_worlds: int | None = None) -> None:
-    """Refuses what is no state of one world, or of `num_worlds`, with so many agents.
-
-    Raises:
-        ValueError: saying what it is and what is needed.
-    """
-    if not isinstance(state, State):
-        raise ValueError(
-            f"state is a {type(state).__name__}, and a State is needed: the second result of reset "
-            "and step (the state of a VectorEnv holds one as env_state)"
-        )
-    worlds, agents = np.shape(state.timestep), np.shape(state.players.alive)[-1]
-    if agents != num_agents:
-        raise ValueError(
-            f"state has {agents} agents, and this environment {num_agents}; take a state that it "
-            "made itself"
-        )
-    if num_worlds is None and worlds != ():
-        raise ValueError(
-            f"state has leading axes {worlds}, and one world is needed; for many use step_batch, "
-            "or jax.vmap"
-        )
-    if num_worlds is not None and worlds != (num_worlds,):
-        raise ValueError(
-            f"state has leading axes {worlds}, and {(num_worlds,)} are needed; give as many worlds "
-            "as keys and rows of actions (for one world use reset and step)"
-        )
-
-
 def _num_params(params_axis: object, num_worlds: int) -> int | None:
     """How many sets of parameters there are, None for one that all worlds share."""
     if params_axis is None:
@@ -290,6 +266,8 @@ def _words(key: jax.Array, many: bool) -> jax.Array:
     words = rng.words(key)
     if words.ndim != 1 + many:
         raise ValueError(_WRONG_KEY[many].format(key.shape))
+    if many and not len(words):
+        raise ValueError("keys are none; give one for each world, at least one")
     return words
 
 

@@ -14,8 +14,9 @@ from alem_env.core.compiled import compiled
 from alem_env.core.params import EnvParams, params_from_alpha
 from alem_env.core.params_check import check_params
 from alem_env.core.state import State
+from alem_env.core.state_check import check_state
 from alem_env.core.values import real_number, whole_number
-from alem_env.env import Environment, check_state, reset_world, step_world
+from alem_env.env import Environment, reset_world, step_world
 from alem_env.observe.compact import Observation
 from alem_env.score import SHARES, team_score
 
@@ -44,7 +45,8 @@ class VectorEnv:
         env: the environment.
         num_envs: E, at least 1.
         alpha_range: (low, high); each world draws the difficulty of every episode from it, in place
-            of what `params` say. None: `params` as they are.
+            of what `params` say of it, efficiency of other roles included. None: `params` as they
+            are.
         reset_chunk: worlds generated together. None: one for every 128 worlds, at most 8, about as
             many as end in a step: more are generated for nothing, fewer take more turns.
     """
@@ -63,6 +65,11 @@ class VectorEnv:
             chunk = min(_MOST_RESET_TOGETHER, max(1, self.num_envs // _ENVS_FOR_A_RESET))
         object.__setattr__(self, "reset_chunk", whole_number("reset_chunk", chunk, 1))
         if self.alpha_range is not None:
+            if not self.env.static.coordination_enabled:
+                raise ValueError(
+                    f"alpha_range={self.alpha_range!r} is for the game with coordination, and this "
+                    "environment was made without (preset='none'); leave it out"
+                )
             object.__setattr__(self, "alpha_range", _as_range(self.alpha_range))
 
     @property
@@ -125,7 +132,7 @@ class VectorEnv:
                 f"state is a {type(state).__name__}, and a VectorState is needed: the second "
                 "result of this environment's reset and step"
             )
-        check_state(state.env_state, self.num_agents, self.num_envs)
+        check_state(state.env_state, self.env.static, self.num_envs)
         return _step(self, keys, state, actions, params)
 
     def _keys(self, key: jax.Array) -> jax.Array:
@@ -140,7 +147,8 @@ class VectorEnv:
 
 def _as_range(alpha_range: object) -> tuple[float, float]:
     try:
-        low, high = (real_number("alpha_range", end, 0.0, 1.0) for end in alpha_range)
+        ends = alpha_range if isinstance(alpha_range, tuple | list) else ()
+        low, high = (real_number("alpha_range", end, 0.0, 1.0) for end in ends)
     except (TypeError, ValueError):
         low, high = 1.0, 0.0
     if low > high:

@@ -19,7 +19,7 @@ import json
 import resource
 import sys
 
-from command_line import file_to_write, run, whole_number
+from command_line import MAX_STEPS, MAX_WORLDS, file_to_write, run, whole_number
 
 
 def measure_env(args: argparse.Namespace) -> dict:
@@ -115,11 +115,11 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
     }
     for command in options.values():
         command.add_argument(
-            "--num-envs", type=whole_number(1, 64), nargs="+", default=[64], metavar="N",
-            help="worlds in the batch, one or several sizes; default 64",
+            "--num-envs", type=whole_number(1, 64, MAX_WORLDS), nargs="+", default=[64],
+            metavar="N", help="worlds in the batch, one or several sizes; default 64",
         )  # fmt: skip
         command.add_argument(
-            "--repeats", type=whole_number(1, 5), default=5, metavar="N",
+            "--repeats", type=whole_number(1, 5, 10_000), default=5, metavar="N",
             help="measurements, of which the median counts; default 5",
         )  # fmt: skip
         command.add_argument(
@@ -127,14 +127,14 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
         )
     for name in ("env", "phases"):
         options[name].add_argument(
-            "--steps", type=whole_number(1, 200), default=200, metavar="N",
+            "--steps", type=whole_number(1, 200, MAX_STEPS), default=200, metavar="N",
             help="steps of each world in a measurement; default 200",
         )  # fmt: skip
     options["env"].add_argument(
         "--reference", metavar="PYTHON", help="interpreter that has alem-env; take turns with it"
     )
     options["train"].add_argument(
-        "--num-steps", type=whole_number(1, 64), default=64, metavar="N",
+        "--num-steps", type=whole_number(1, 64, 2**16), default=64, metavar="N",
         help="steps of each world in an update; default 64",
     )  # fmt: skip
     options["train"].add_argument(

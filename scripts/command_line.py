@@ -16,7 +16,9 @@ from pathlib import Path
 
 LEVELS = ("none", "easy", "medium", "hard")
 MAX_SEED = 2**32 - 1  # of a jax key
-STOPPED = 130  # as shells have it: 128 + SIGINT
+MAX_STEPS = 10**6  # of a recording or a measurement
+MAX_WORLDS = 2**20
+BAD_OPTION, STOPPED = 2, 130  # as shells have it: 128 + SIGINT
 ON_TERMINAL, ELSEWHERE = 0.5, 10.0  # seconds between two signs of life
 
 
@@ -42,7 +44,10 @@ def run(main: Callable[[], int]) -> None:
         status = main()
     except SystemExit as leaving:
         status = leaving.code
-    except BaseException:
+    except BaseException as error:
+        if _is_memory(error):
+            note(f"error: memory ran out; lower the number of worlds or steps ({error})")
+            sys.exit(BAD_OPTION)
         if not interrupts:  # an import that is interrupted may end with any error
             raise
         note("stopped by Ctrl-C")
@@ -55,6 +60,12 @@ def run(main: Callable[[], int]) -> None:
         sys.stderr.flush()
         os._exit(STOPPED)
     sys.exit(status)
+
+
+def _is_memory(error: BaseException) -> bool:
+    # by its name, since jax may be none of this interpreter's
+    of_device = type(error).__name__ == "JaxRuntimeError" and "RESOURCE_EXHAUSTED" in str(error)
+    return of_device or isinstance(error, MemoryError)
 
 
 def note(text: str) -> None:

@@ -38,6 +38,7 @@ from pathlib import Path
 
 from command_line import (
     MAX_SEED,
+    MAX_STEPS,
     check_writable,
     difficulty_level,
     field_value,
@@ -61,7 +62,7 @@ def parse_args():
         "--seed", type=whole_number(0, 1, MAX_SEED), nargs="+", default=[0],
         help="one file per seed",
     )  # fmt: skip
-    ap.add_argument("--steps", type=whole_number(1, 200), default=200)
+    ap.add_argument("--steps", type=whole_number(1, 200, MAX_STEPS), default=200)
     ap.add_argument("--players", type=whole_number(1, 3, 8), default=3)
     ap.add_argument("--channels", type=whole_number(0, 4, 32), default=4)
     ap.add_argument(

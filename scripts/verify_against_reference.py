@@ -17,6 +17,7 @@ from pathlib import Path
 
 from command_line import (
     MAX_SEED,
+    MAX_STEPS,
     difficulty_level,
     field_value,
     folder_to_make,
@@ -31,7 +32,7 @@ RECORDER = Path(__file__).with_name("record_reference.py")
 
 def record(args: argparse.Namespace, kind: str, difficulty: str, folder: Path) -> list[Path]:
     """Recordings of all seeds, made by one process."""
-    from reference_python import run_reference
+    from reference_python import ReferenceFailed, run_reference
 
     folder.mkdir(parents=True)
     run_reference(
@@ -40,7 +41,13 @@ def record(args: argparse.Namespace, kind: str, difficulty: str, folder: Path) -
         "--channels", str(args.channels), "--seed", *map(str, args.seeds),
         *(["--set", *args.set] if args.set else []),
     )  # fmt: skip
-    return sorted(folder.glob("*.npz"), key=lambda path: int(path.stem))
+    files = sorted(folder.glob("*.npz"), key=lambda path: int(path.stem))
+    if len(files) != len(args.seeds):
+        raise ReferenceFailed(
+            f"--reference {args.reference}: made {len(files)} recordings of {kind} {difficulty}, "
+            f"and {len(args.seeds)} are needed; is it an interpreter that has alem-env?"
+        )
+    return files
 
 
 def parse_args() -> argparse.Namespace:
@@ -52,7 +59,10 @@ def parse_args() -> argparse.Namespace:
         "--seeds", type=whole_number(0, 1, MAX_SEED), nargs="+", required=True, metavar="SEED"
     )
     parser.add_argument(
-        "--steps", type=whole_number(1, 100), default=100, help="of each recording, default 100"
+        "--steps",
+        type=whole_number(1, 100, MAX_STEPS),
+        default=100,
+        help="of each recording, default 100",
     )
     parser.add_argument(
         "--kinds", nargs="+", choices=KINDS, default=["fuzz", "play"], help="default: fuzz play"
@@ -74,7 +84,10 @@ def parse_args() -> argparse.Namespace:
         "--keep", type=folder_to_make, metavar="FOLDER",
         help="keep the recordings there, in a new or empty folder",
     )  # fmt: skip
-    return parser.parse_args()
+    args = parser.parse_args()
+    for name in ("seeds", "kinds", "difficulty"):  # given twice, once is meant
+        setattr(args, name, list(dict.fromkeys(getattr(args, name))))
+    return args
 
 
 def verify_all(args: argparse.Namespace, folder: Path) -> tuple[list[tuple], bool]:

@@ -13,7 +13,16 @@ import sys
 import time
 from pathlib import Path
 
-from command_line import MAX_SEED, Status, difficulty_level, note, run, time_left, whole_number
+from command_line import (
+    MAX_SEED,
+    MAX_WORLDS,
+    Status,
+    difficulty_level,
+    note,
+    run,
+    time_left,
+    whole_number,
+)
 
 WORKER = Path(__file__).with_name("digest_reference.py")
 
@@ -24,7 +33,7 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument("--reference", required=True, metavar="PYTHON", help="its interpreter")
     parser.add_argument(
-        "--worlds", type=whole_number(1, 4096), default=1024, metavar="N",
+        "--worlds", type=whole_number(1, 4096, MAX_WORLDS), default=1024, metavar="N",
         help="of each difficulty, default 1024",
     )  # fmt: skip
     parser.add_argument(
@@ -85,13 +94,18 @@ def digests(level: str, version: str, args: argparse.Namespace) -> list[str]:
 
 def compare(level: str, version: str, args: argparse.Namespace) -> int:
     """How many worlds differ; prints their seeds."""
-    from reference_python import run_reference
+    from reference_python import ReferenceFailed, run_reference
 
     note(f"{level}: {args.worlds} worlds of the reference ...")
     wanted = run_reference(
         args.reference, str(WORKER), "--difficulty", level,
         "--first-seed", str(args.first_seed), "--worlds", str(args.worlds),
     ).split()[-args.worlds :]  # fmt: skip
+    if len(wanted) < args.worlds:
+        raise ReferenceFailed(
+            f"--reference {args.reference}: told of {len(wanted)} worlds, and {args.worlds} are "
+            "needed; is it an interpreter that has alem-env?"
+        )
     note(f"{level}: {args.worlds} worlds here, compiling first ...")
     found = digests(level, version, args)
     differ = [n for n, (a, b) in enumerate(zip(wanted, found, strict=True)) if a != b]

@@ -187,6 +187,8 @@ def test_wrong_states_are_refused(state):
     two = jax.tree.map(lambda x: jax.ShapeDtypeStruct((2, *x.shape), x.dtype), state)
     of_two = VectorState(two, np.zeros((2, 3)), np.zeros(2))
     pair, four = alem_env.make(num_agents=2), alem_env.VectorEnv(ENV, 4)
+    fewer = alem_env.make(melee_mobs_per_agent=1)
+    crowded = alem_env.make(max_construction_sites=20)
     actions, keys = np.zeros((4, 3), int), jax.random.split(KEY, 4)
     for call, named in [
         (lambda: ENV.step(KEY, None, ACTIONS, PARAMS), "state is a NoneType, and a State"),
@@ -195,6 +197,8 @@ def test_wrong_states_are_refused(state):
         (lambda: ENV.score(two), r"leading axes \(2,\).*jax.vmap"),
         (lambda: ENV.action_mask(two, PARAMS), r"leading axes \(2,\)"),
         (lambda: pair.step(KEY, state, ACTIONS[:2], PARAMS), "3 agents, and this environment 2"),
+        (lambda: fewer.step(KEY, state, ACTIONS, PARAMS), "24 slots of mobs, and this .* 18"),
+        (lambda: crowded.score(state), "12 construction sites, and this environment 20"),
         (lambda: ENV.step_batch(keys, two, actions, PARAMS), r"\(2,\), and \(4,\) are needed"),
         (lambda: ENV.step_batch(keys, state, actions, PARAMS), r"\(\), and \(4,\) are needed"),
         (lambda: four.step(KEY, of_two, actions, PARAMS), r"\(2,\), and \(4,\) are needed"),
@@ -208,6 +212,23 @@ def test_wrong_states_are_refused(state):
 def test_integers_of_every_kind_are_one_program(dtype):
     actions = ENV.checked_actions(np.array([0, 59, 3]).astype(dtype), (3,))
     assert actions.dtype == np.int32 and actions.tolist() == [0, 59, 3]
+
+
+def test_a_lower_end_above_its_upper_one_is_refused_wherever_it_comes_from():
+    crossed = PARAMS.replace(handover_window_min=20)
+    each = jax.tree.map(lambda x: np.stack([x] * 2), PARAMS)
+    each = each.replace(alpha_min=np.float32([0.1, 0.9]))
+    with pytest.raises(ValueError, match="handover_window_min=20 is above handover_window_max=10"):
+        ENV.reset(KEY, crossed)
+    with pytest.raises(ValueError, match="alpha_min=.* is above alpha_max"):
+        ENV.reset_batch(jax.random.split(KEY), each, 0)
+
+
+def test_no_worlds_and_no_shapes_are_refused():
+    with pytest.raises(ValueError, match="keys are none"):
+        ENV.reset_batch(jnp.zeros((0, 2), jnp.uint32), PARAMS)
+    with pytest.raises(ValueError, match="static=None is no StaticParams"):
+        alem_env.Environment(None)
 
 
 def test_parameters_of_each_world_need_their_axis():

@@ -99,6 +99,7 @@ def test_new_worlds_differ(start):
         (dict(num_envs=1, alpha_range=0.5), "alpha_range=0.5 must be two numbers"),
         (dict(num_envs=1, alpha_range=("a", "b")), "alpha_range"),
         (dict(num_envs=1, alpha_range="01"), "alpha_range='01' must be two numbers"),
+        (dict(num_envs=1, alpha_range={0: 1, 1: 2}), "alpha_range=.* must be two numbers"),
         (dict(num_envs=1, alpha_range=(False, True)), "alpha_range=.False, True. must be"),
     ],
 )

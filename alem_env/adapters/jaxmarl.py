@@ -22,6 +22,7 @@ from alem_env.core.batch import over_worlds
 from alem_env.core.compiled import compiled
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import State
+from alem_env.core.state_check import check_state
 from alem_env.env import Environment
 from alem_env.observe import dense
 from alem_env.observe.compact import observe
@@ -97,9 +98,11 @@ class AlemJaxMARL:
             Dead agents can be revived, so that all are done at once.
 
         Raises:
-            ValueError: an agent's action is missing, or it, or the key, has another shape or dtype.
+            ValueError: an agent's action is missing, or it, the key or the state, has another shape
+                or dtype.
         """
         words, actions = _one_key(key), self._array(actions)
+        check_state(state, self.env.static)
         if reset_state is None:
             return _step(self.env.static, words, state, actions, self.params)
         step_key, _ = rng.split_pair(words)
@@ -118,10 +121,12 @@ class AlemJaxMARL:
     ) -> tuple[ByAgent, State, ByAgent, ByAgent, ByAgent]:
         """`step` without the reset; the transition of `env.step` with the same key."""
         words, actions = _one_key(key), self._array(actions)
+        check_state(state, self.env.static)
         return _step_env(self.env.static, words, state, actions, self.params)
 
     def get_obs(self, state: State) -> ByAgent:
         """Observations (obs_dim,) float32 by agent."""
+        check_state(state, self.env.static)
         return _get_obs(self.env.static, state, self.params)
 
     def get_avail_actions(self, state: State) -> ByAgent:
@@ -129,8 +134,14 @@ class AlemJaxMARL:
         return by_agent(self.env.action_mask(state, self.params))
 
     def _array(self, actions: Mapping[str, jax.Array]) -> jax.Array:
-        rows = [jnp.asarray(action) for action in in_order(self.agents, actions)]
-        for name, row in zip(self.agents, rows, strict=True):
+        rows = []
+        for name, action in zip(self.agents, in_order(self.agents, actions), strict=True):
+            try:
+                rows.append(row := jnp.asarray(action))
+            except (TypeError, ValueError, OverflowError) as error:
+                raise ValueError(
+                    f"the action of {name} is {action!r}, and a whole number is needed ({error})"
+                ) from error
             if row.shape:
                 raise ValueError(
                     f"the action of {name} has shape {row.shape}, and a single one is needed; for "

@@ -194,7 +194,7 @@ def difficulty(level: str | float, *, scale_base: bool = False, **overrides) -> 
 
     Args:
         level: "easy", "medium", "hard" (alpha 0.3, 0.6, 0.9), any alpha in [0, 1], or "none".
-        scale_base: also scale mob health and starting supplies.
+        scale_base: also scale mob health and starting supplies; nothing at "none", as at alpha 0.
         **overrides: fields of `EnvParams`, set last.
 
     Returns:
@@ -204,12 +204,13 @@ def difficulty(level: str | float, *, scale_base: bool = False, **overrides) -> 
         ValueError: unknown level, alpha outside [0, 1], or an override that is no field, of another
             kind, or out of range.
     """
+    scales = switch("scale_base", scale_base)
     if isinstance(level, str) and level.lower() == "none":
         values = dict(NO_COORDINATION)
     else:
         alpha = _alpha_of(level)
         values = _values_of_alpha(alpha)
-        if switch("scale_base", scale_base):
+        if scales:
             values["mob_health_multiplier"] = round(1.0 + alpha / 3.0, 4)
             values["starting_resource_multiplier"] = round(1.0 - alpha / 3.0, 4)
     return make_params(**{**values, **overrides})
@@ -229,10 +230,17 @@ def make_params(**values) -> EnvParams:
         )
     full = {n: values.get(n, f.default) for n, f in fields.items()}
     params = EnvParams(**{n: as_field(n, full[n], f.default) for n, f in fields.items()})
-    for low, high in (("handover_window_min", "handover_window_max"), ("alpha_min", "alpha_max")):
-        if getattr(params, low) > getattr(params, high):
-            raise ValueError(f"{low}={full[low]} is above {high}={full[high]}; swap or change them")
+    refuse_crossed(params)
     return params
+
+
+def refuse_crossed(params: EnvParams) -> None:
+    """Raises ValueError if a lower end is above its upper one, as far as both are numpy's."""
+    for low, high in (("handover_window_min", "handover_window_max"), ("alpha_min", "alpha_max")):
+        least, most = getattr(params, low), getattr(params, high)
+        is_known = not isinstance(least, jax.Array) and not isinstance(most, jax.Array)
+        if is_known and np.any(least > most):
+            raise ValueError(f"{low}={least!s} is above {high}={most!s}; swap or change them")
 
 
 def params_from_alpha(alpha: jax.Array, scale_base: bool) -> dict[str, jax.Array]:

@@ -3,7 +3,13 @@
 import jax
 import numpy as np
 
-from alem_env.core.params import NO_COORDINATION, EnvParams, StaticParams, as_field
+from alem_env.core.params import (
+    NO_COORDINATION,
+    EnvParams,
+    StaticParams,
+    as_field,
+    refuse_crossed,
+)
 
 
 def check_params(
@@ -24,9 +30,9 @@ def check_params(
         make the world compile anew.
 
     Raises:
-        ValueError: no EnvParams; a field of another kind or shape, or out of range; more
-            construction sites than slots; parameters of the game without coordination for one with
-            it.
+        ValueError: no EnvParams; a field of another kind or shape, or out of range; a lower end
+            above its upper one; more construction sites than slots; parameters of the game without
+            coordination for one with it.
     """
     if not isinstance(params, EnvParams):
         raise ValueError(
@@ -35,6 +41,7 @@ def check_params(
     shape = () if num_worlds is None else (num_worlds,)
     fields = {name: _checked_field(name, value, shape) for name, value in vars(params).items()}
     params = params.replace(**fields)
+    refuse_crossed(params)
     if static.construction_enabled:
         for name in ("num_construction_sites", "num_mining_construction_sites"):
             number = getattr(params, name)

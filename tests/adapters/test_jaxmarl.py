@@ -149,6 +149,8 @@ WRONG_ACTIONS = {
     "one is missing": (dict(agent_0=0, agent_2=0), "no action for agent_1"),
     "one too many": (dict(agent_0=0, agent_1=0, agent_2=0, agent_3=0), "unknown agent_3"),
     "of many worlds": (BY_AGENT, r"agent_0 has shape \(4,\).*vmap"),
+    "a word": (dict(agent_0="a", agent_1=0, agent_2=0), "agent_0 is 'a', and a whole number"),
+    "too large": (dict(agent_0=10**30, agent_1=0, agent_2=0), "agent_0 is 10+, and a whole number"),
     "of no integers": (dict(agent_0=0.5, agent_1=0, agent_2=0), "float32"),
 }
 
@@ -166,6 +168,13 @@ def test_wrong_actions_are_refused(function, name):
 def test_wrong_keys_are_refused(call, key, message):
     with pytest.raises(ValueError, match=message):
         call(key)
+
+
+def test_wrong_states_are_refused():
+    nothing = dict.fromkeys(VIEW.agents, 0)
+    for call in (VIEW.get_obs, lambda s: VIEW.step(KEY, s, nothing)):
+        with pytest.raises(ValueError, match="state is a NoneType, and a State is needed"):
+            call(None)
 
 
 def test_wrong_worlds_are_refused():

@@ -134,6 +134,23 @@ def test_levels_are_those_of_the_world(text):
     assert is_known(difficulty_level) == is_known(difficulty)
 
 
+def test_a_reference_that_records_nothing_is_told(fake, tmp_path):
+    options = ("--reference", fake("0.2.1", "exit 0"), "--seeds", "1", "1", "--difficulty", "hard")
+    done = call("verify_against_reference.py", *options, "hard", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "made 0 recordings of fuzz hard, and 1 are needed" in lines(done.stderr)[-1]
+    done = call("verify_worlds.py", *options[:2], "--worlds", "2", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "told of 0 worlds, and 2 are needed" in lines(done.stderr)[-1]
+
+
+def test_memory_that_runs_out_is_one_line():
+    work = "from command_line import run\ndef main(): raise MemoryError('so much')\nrun(main)"
+    done = subprocess.run([sys.executable, "-c", work], cwd=SCRIPTS, capture_output=True, text=True)
+    (message,) = lines(done.stderr)
+    assert done.returncode == 2 and "lower the number of worlds or steps (so much)" in message
+
+
 def test_the_error_is_told_and_not_the_footer_below_it(fake, tmp_path):
     said = "echo 'jax.errors.KeyReuseError: twice' >&2; echo '--------' >&2; echo 'Set X.' >&2"
     done = call(
