@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import json
 import math
+import re
 from importlib.util import find_spec
 
 from marl.env_config import EnvConfig
@@ -23,6 +24,7 @@ from marl.options import ConfigError, in_range, one_of
 # Fields of a learner's options that follow from the run.
 DERIVED = frozenset({"num_envs", "num_steps", "total_updates"})
 UNLIMITED = 2**31 - 1
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 
 # Smallest and largest values of the numbers that decide how big a run is.
 SIZES = {
@@ -127,6 +129,11 @@ class TrainConfig:
     evaluation: EvaluationConfig
 
     def __post_init__(self):
+        if not _NAME.fullmatch(self.name):
+            raise ConfigError(
+                f"name={self.name!r} must be 1 to 64 letters (a to z), digits or - _ . and begin "
+                "with a letter or digit: it is part of the folder's name"
+            )
         for name, bounds in SIZES.items():
             in_range(name, getattr(self, name), *bounds)
         in_range("seed", self.seed, 0, 2**31 - self.num_seeds)

@@ -17,7 +17,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from marl.host.files import absolute, remove, rename_durably, write_json
+from marl.host.files import absolute, digest, remove, rename_durably, write_json
 from marl.networks import recipes
 from marl.tasks import task_for_static
 from marl.types import Policy, PyTree
@@ -26,6 +26,7 @@ from marl.versions import package_versions
 WEIGHTS_FILE = "weights.safetensors"
 CARD_FILE = "card.json"
 FORMAT = 1
+DIGEST = "weights_sha256"  # entry of the card; those of earlier versions lack it
 _SEPARATOR = "/"
 
 # What every card says, and as what; the entries of "env" are those that others read.
@@ -129,6 +130,7 @@ def _write_bundle(folder: Path, partial: Path, params: PyTree, card: dict) -> No
     partial.mkdir(parents=True)
     save_file(_flatten(params), partial / WEIGHTS_FILE)
     whole = {"format": FORMAT, **card, "versions": package_versions()}
+    whole[DIGEST] = digest(partial / WEIGHTS_FILE)
     write_json(partial / CARD_FILE, whole)
     # safetensors makes files that only their owner can read
     shutil.copymode(partial / CARD_FILE, partial / WEIGHTS_FILE)
@@ -245,14 +247,20 @@ def _policy_of(folder: Path, card: dict) -> Policy:
 
 def _read_weights(folder: Path, card: dict) -> dict[str, np.ndarray]:
     """Name -> array, as the card says, finite."""
+    file = _whole(folder) / WEIGHTS_FILE
     try:
-        weights = load_file(_whole(folder) / WEIGHTS_FILE)
+        weights, found = load_file(file), digest(file)
     except (OSError, SafetensorError, LookupError, TypeError, AttributeError) as error:
         # the last three of types that numpy does not have
         raise PolicyError(
             f"policy={folder}: {WEIGHTS_FILE} cannot be read ({error}); export it again"
         ) from error
     _check_parameters(folder, card["parameters"], weights, f"{CARD_FILE} says")
+    if card.get(DIGEST, found) != found:
+        raise PolicyError(
+            f"policy={folder}: {WEIGHTS_FILE} is not the file that {CARD_FILE} was made with "
+            f"({DIGEST} differs); export it again"
+        )
     for name, array in weights.items():
         if not np.isfinite(array).all():
             raise PolicyError(

@@ -66,9 +66,10 @@ class Options:
             names = self.choices()[group]
             wrong = [given for given in value.split(",") if given not in names]
             if wrong:
+                # what only sets other groups' options is missed by nobody
+                instead = f", or leave it out with ~{group}" if group in _NO_OPTIONS else ""
                 lines.append(
-                    f"{group}={wrong[0]} is unknown; choose one of {', '.join(names)}, "
-                    f"or leave it out with ~{group}"
+                    f"{group}={wrong[0]} is unknown; choose one of {', '.join(names)}{instead}"
                 )
         return lines
 

@@ -2,13 +2,12 @@
 
 import dataclasses
 import difflib
-import math
 import types
 import typing
 from collections.abc import Mapping, Sequence
 
 _WANTED = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
-_LARGEST = 3.4e38  # what 32 bits hold
+_SMALLEST, _LARGEST = 1.2e-38, 3.4e38  # what 32 bits hold, besides 0
 
 
 class ConfigError(ValueError):
@@ -50,25 +49,27 @@ def build(cls: type, values: object, prefix: str) -> object:
 
 def convert(value: object, kind: object, name: str) -> object:
     """A value as the annotation wants it; 1e9 is a whole number."""
-    if dataclasses.is_dataclass(kind):
-        return build(kind, value, name + ".")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(kind, types.UnionType):
         kinds = typing.get_args(kind)
         if value is None and type(None) in kinds:
             return None
         kinds = [k for k in kinds if k is not type(None)]
-        if len(kinds) > 1 and isinstance(value, int) and not isinstance(value, bool):
-            return float(value)
-        if type(value) in kinds:
-            return value
-        if len(kinds) > 1:
+        fitting = float if is_number and float in kinds else type(value)
+        if len(kinds) > 1 and fitting not in kinds:
             raise ConfigError(f"{name}={value!r} must be {' or '.join(map(_wanted, kinds))}")
-        kind = kinds[0]
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is int and is_number and math.isfinite(value) and float(value).is_integer():
+        kind = fitting if len(kinds) > 1 else kinds[0]
+    if dataclasses.is_dataclass(kind):
+        return build(kind, value, name + ".")
+    if kind is int and is_number and (isinstance(value, int) or value.is_integer()):
         return int(value)
-    if kind is float and is_number and abs(value) <= _LARGEST:
-        return float(value)
+    if kind is float and is_number:
+        if value == 0 or _SMALLEST <= abs(value) <= _LARGEST:
+            return float(value)
+        raise ConfigError(
+            f"{name}={value!r} must be a number that 32 bits hold: 0, or from {_SMALLEST} to "
+            f"{_LARGEST} in size"
+        )
     if kind in (bool, str) and type(value) is kind:
         return value
     if kind is str and is_number:

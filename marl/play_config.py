@@ -42,6 +42,8 @@ class EvaluateConfig:
         in_range("episodes", self.episodes, 1, 100_000)
         in_range("first_seed", self.first_seed, 0, 2**31 - 1 - self.episodes)
         in_range("max_steps", self.max_steps, 1, 100_000)
+        if self.out is not None and not self.out.strip():
+            raise ConfigError("out is empty; give a file, or null for one named after the protocol")
 
 
 @dataclasses.dataclass(frozen=True)

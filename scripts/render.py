@@ -5,29 +5,19 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import hydra
-from command_line import Status, note, time_left
-from command_line import run as run_command
-from hydra_command import jobs, start
-from omegaconf import DictConfig
-
-from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
-from marl.host.files import absolute, require_place, write_atomic
-from marl.host.stopping import StopRequest
+from hydra_command import start
 
 FRAME_MS = 120
 
 
-@hydra.main(config_path="../conf", config_name="render", version_base="1.3")
-def main(values: DictConfig) -> int:
-    return jobs.run(run, values)
-
-
 def run(values: Mapping) -> int:
     """Does what the options say; messages for the user, an exit code for the shell."""
-    # Imported here, so that --help and wrong option names answer at once.
+    # Imported here, so that --help, wrong option names and Ctrl-C are answered at once.
     from marl.export import PolicyError
     from marl.host.device import DeviceError, require_device
+    from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
+    from marl.host.files import absolute, require_place
+    from marl.host.stopping import StopRequest
     from marl.options import ConfigError
     from marl.play_config import make_render_config
 
@@ -74,6 +64,8 @@ def draw(config, out: Path) -> None:
 
 def shown(states: Iterator, steps: int) -> Iterator:
     """The same states; how far they are is told on the way."""
+    from command_line import Status, time_left
+
     status = Status()
     status.show("compiling the world, up to some minutes ...")
     try:
@@ -90,6 +82,10 @@ def shown(states: Iterator, steps: int) -> Iterator:
 
 def save(out: Path, content: bytes) -> None:
     """Writes the file whole or not at all, and says which folder it makes for it."""
+    from command_line import note
+
+    from marl.host.files import write_atomic
+
     if not out.parent.exists():
         note(f"making the folder {out.parent}")
         out.parent.mkdir(parents=True)
@@ -142,4 +138,4 @@ def play(env, params, act, seed: int, steps: int) -> Iterator:
 
 
 if __name__ == "__main__":
-    run_command(lambda: start(main, "render"))
+    start(run, "render")

@@ -1,17 +1,17 @@
 """Trains a team on ALEM, evaluates it, and leaves everything in one folder. See --help."""
 
-import hydra
-from hydra_command import jobs, start
-from omegaconf import DictConfig
+from collections.abc import Mapping
+
+from hydra_command import start
 
 
-@hydra.main(config_path="../conf", config_name="train", version_base="1.3")
-def main(values: DictConfig) -> int:
-    # Imported here, so that --help and wrong option names answer at once.
+def train(values: Mapping) -> int:
+    """Does what the options say; messages for the user, an exit code for the shell."""
+    # Imported here, so that --help, wrong option names and Ctrl-C are answered at once.
     from marl.training.command import run
 
-    return jobs.run(run, values)
+    return run(values)
 
 
 if __name__ == "__main__":
-    start(main, "train")
+    start(train, "train")

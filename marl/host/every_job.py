@@ -20,7 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from marl.host import sweep
 from marl.host.exits import BAD_OPTION, FAULT, STOP_CODES, STOPPED, SweepOver, fail
-from marl.host.stopping import StopRequest
+from marl.host.stopping import StopRequest, interruptible
 
 
 class EveryJob(Sweeper):
@@ -108,7 +108,7 @@ class Watched:
         self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int
     ) -> Sequence[JobReturn]:
         """Starts jobs and waits for them. Returns none, so that Hydra finds nothing to raise."""
-        with contextlib.nullcontext() if self._is_remote else holding() as stop:
+        with interruptible() if self._is_remote else holding() as stop:
             self._launch(job_overrides, initial_job_idx, stop)
         if stop is not None and stop():
             self.code = stop.exit_code

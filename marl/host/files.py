@@ -1,5 +1,6 @@
 """Files that a crash leaves whole: the old text or the new, never a part."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -48,6 +49,12 @@ def remove(path: Path) -> None:
         path.unlink()
     elif path.exists():
         shutil.rmtree(path)
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

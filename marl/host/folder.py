@@ -1,11 +1,13 @@
 """The folder of a run: made, checked and locked before any work starts."""
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
 import shutil
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +19,8 @@ from marl.versions import package_versions
 LOCK_FILE = "run.lock"
 CONFIG_FILE = "config.yaml"
 VERSIONS_FILE = "versions.json"
+METRICS_FILE = "metrics.jsonl"
+_FILES = (LOCK_FILE, CONFIG_FILE, VERSIONS_FILE, METRICS_FILE)
 # Packages of which another version may compute other numbers.
 _DECISIVE = ("alem-marl", "jax", "jaxlib", "commit")
 
@@ -36,17 +40,52 @@ def prepare(path: Path, option: str = "run.dir") -> Path:
         The absolute path (orbax insists on one).
     """
     path = absolute(path, "run.dir")
-    probe = path / f".probe-{os.getpid()}"
     try:
         path.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"x" * 4096)
-        probe.unlink()
+        # without a name, so that nothing stays whatever happens
+        with tempfile.TemporaryFile(dir=path) as probe:
+            probe.write(b"x" * 4096)
+            probe.flush()
     except OSError as error:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         raise RunFolderError(
             f"{option}={path} cannot be written ({error.strerror or error}); "
-            f"choose another folder with {option}=FOLDER"
+            f"{'free some space there, or ' * is_full}choose another folder with {option}=FOLDER"
         ) from error
+    for file in (path / name for name in _FILES):
+        if file.is_dir():
+            raise RunFolderError(
+                f"{file} is a folder, where a run keeps a file of that name; "
+                f"move it away, or choose another {option}"
+            )
     return path
+
+
+class Place:
+    """A folder that was there when this was made, told apart from any other of its name.
+
+    Args:
+        path: the folder.
+    """
+
+    def __init__(self, path: Path):
+        self._path, self._stat = path, path.stat()
+
+    def is_there(self) -> bool:
+        """Whether the path still leads to it."""
+        try:
+            return os.path.samestat(self._path.stat(), self._stat)
+        except OSError:
+            return False
+
+    def require(self) -> None:
+        """Raises RunFolderError unless the path still leads to it."""
+        if not self.is_there():
+            raise RunFolderError(
+                f"run.dir={self._path} is no longer the folder that this run writes to: it was "
+                "moved or deleted meanwhile, and nothing more is saved. Move it back, or give "
+                "run.dir=FOLDER where it is now: the same command goes on from its last checkpoint"
+            )
 
 
 def require_space(path: Path, num_bytes: int) -> None:
@@ -63,7 +102,13 @@ def require_space(path: Path, num_bytes: int) -> None:
 @contextlib.contextmanager
 def locked(path: Path, option: str = "run.dir") -> Iterator[None]:
     """Holds the folder for this process. The lock falls with the process, however it ends."""
-    file = open(path / LOCK_FILE, "a+")
+    try:
+        file = open(path / LOCK_FILE, "a+")
+    except OSError as error:
+        raise RunFolderError(
+            f"{path / LOCK_FILE} cannot be written ({error.strerror or error}); make it writable, "
+            f"or choose another {option}"
+        ) from error
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

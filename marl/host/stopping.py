@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 
 from marl.host import sweep
@@ -169,6 +169,16 @@ class StopRequest:
             return
         # Not `print`: the signal may have come in the middle of one.
         warn(f"\n{number.name}: {words}\n")
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt meanwhile, as Python has it by itself."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 def ignore_stops_between_jobs() -> None:

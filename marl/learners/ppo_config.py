@@ -15,6 +15,9 @@ WHOLE_NUMBERS = {
     "total_updates": COUNTED,
 }
 
+# The largest values of limits, which larger ones would never set.
+LIMITS = {"huber_delta": 1e6, "max_kl": 1e3}
+
 ADVANTAGE_NORMS = ("minibatch", "batch")
 
 
@@ -83,10 +86,16 @@ class PPOConfig:
             value = getattr(self, name)
             if not 0.0 <= value <= 1.0:
                 raise ValueError(f"{name}={value!r} must be between 0 and 1")
-        for name in ("clip_eps", "lr", "max_grad_norm", "adam_eps", "huber_delta", "max_kl"):
+        for name in ("clip_eps", "lr", "max_grad_norm", "adam_eps"):
             value = getattr(self, name)
-            if value is not None and not value > 0.0:
+            if not value > 0.0:
                 raise ValueError(f"{name}={value!r} must be above 0")
+        for name, most in LIMITS.items():
+            value = getattr(self, name)
+            if value is not None and not 0.0 < value <= most:
+                raise ValueError(
+                    f"{name}={value!r} must be above 0 and at most {most:g}; null: no limit"
+                )
         for name in ("ent_coef", "vf_coef"):
             value = getattr(self, name)
             if not value >= 0.0:

@@ -80,6 +80,7 @@ class Books:
         self.checkpoints = Checkpoints(
             folder / CHECKPOINTS_FOLDER, keep=keep, versions=assembly.versions
         )
+        self._place = folders.Place(folder)
         self._saved: tuple | None = None
         self._exported: int | None = None  # update whose parameters policy/ holds
         self._unlogged: dict | None = None  # the newest record, while it waits for others
@@ -218,6 +219,7 @@ class Books:
     def save(self, state: PyTree) -> None:
         """Starts to save the state, if that is new."""
         if not self.is_saved:
+            self._place.require()
             self.checkpoints.save(self.counters.update, state, self.counters.as_json())
             self._saved = self.counters.saved_as
 
@@ -228,6 +230,7 @@ class Books:
             self._exported = self.counters.update
 
     def _export(self, name: str, params: PyTree) -> None:
+        self._place.require()
         self._assembly.exporter.save(self._folder / name, params, self._config, self._facts())
 
     def _facts(self) -> dict:

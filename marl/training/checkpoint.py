@@ -8,7 +8,6 @@ Saving runs in one background thread on a copy of the state; `close` waits for i
 
 import concurrent.futures
 import contextlib
-import hashlib
 import json
 import logging
 import math
@@ -23,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 import orbax.checkpoint as ocp
 
-from marl.host.files import rename_durably
+from marl.host.files import digest, rename_durably
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -89,7 +88,7 @@ class Checkpoints:
         Args:
             update: counter that names the checkpoint.
             state: any tree of arrays, typed keys included.
-            extra: host values (JSON) that go with it.
+            extra: host values (JSON) that go with it; "update" among them is the same.
         """
         self.wait()
         # A real copy: on CPU device_get may alias buffers that the next update donates.
@@ -113,9 +112,15 @@ class Checkpoints:
         finally:
             self._pool.shutdown(wait=True)
 
+    def _free(self) -> str:
+        try:
+            return f"{shutil.disk_usage(self._folder).free / 1e6:,.1f} MB free"
+        except OSError:
+            return "which is gone"
+
     def updates(self) -> list[int]:
-        """Counters of the checkpoints there, oldest first."""
-        names = [path.name for path in self._folder.iterdir()]
+        """Counters of the checkpoints there, oldest first; none if the folder is gone."""
+        names = [path.name for path in self._folder.glob("*")]
         return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
     def restore_newest(
@@ -143,6 +148,7 @@ class Checkpoints:
             folder = self._folder / str(update)
             try:
                 manifest = _whole_manifest(folder)
+                _check_name(folder, manifest["extra"])
                 self._check_versions(folder, manifest)
                 return update, _read(folder, manifest, template), _extra(manifest, read_extra)
             except _DamageError as problem:
@@ -172,7 +178,8 @@ class Checkpoints:
         needed = sum(a.nbytes for a in stored.values()) + _OVERHEAD
         try:
             shutil.rmtree(partial, ignore_errors=True)
-            partial.mkdir(parents=True)
+            self._folder.mkdir(exist_ok=True)  # but not the run's folder, if that was moved away
+            partial.mkdir()
             _require_space(partial, needed)
             with _quiet_orbax(), ocp.PyTreeCheckpointer() as writer:
                 writer.save(partial / ARRAYS, stored)
@@ -180,7 +187,7 @@ class Checkpoints:
                 "versions": {"schema": SCHEMA_VERSION, **self._versions},
                 "extra": extra,
                 "leaves": {n: [list(a.shape), str(a.dtype)] for n, a in arrays.items()},
-                "files": {str(p.relative_to(partial)): _digest(p) for p in _files(partial)},
+                "files": {str(p.relative_to(partial)): digest(p) for p in _files(partial)},
             }
             (partial / MANIFEST).write_text(json.dumps(manifest))
             final, replaced = self._folder / str(update), self._folder / f"{_REPLACED}{update}"
@@ -190,9 +197,8 @@ class Checkpoints:
             shutil.rmtree(replaced, ignore_errors=True)
         except Exception as error:  # tensorstore reports a full disk in types of its own
             shutil.rmtree(partial, ignore_errors=True)
-            free = shutil.disk_usage(self._folder).free
             raise CheckpointError(
-                f"update {update} could not be saved in {self._folder} ({free / 1e6:,.1f} MB free, "
+                f"update {update} could not be saved in {self._folder} ({self._free()}, "
                 f"{needed / 1e6:,.1f} MB needed); saved before and kept: "
                 f"{self.updates() or 'none'}. Free some space there, then give the same command "
                 f"again ({_brief(error)})"
@@ -270,11 +276,6 @@ def _files(folder: Path) -> list[Path]:
     return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != MANIFEST)
 
 
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _whole_manifest(folder: Path) -> dict:
     """The manifest of a checkpoint whose files are what was saved. Raises _DamageError."""
     try:
@@ -282,14 +283,21 @@ def _whole_manifest(folder: Path) -> dict:
         has_all = all(isinstance(manifest[part], dict) for part in _PARTS)
         if not (has_all and manifest["files"]):
             raise _DamageError(f"{MANIFEST} is incomplete")
-        for name, digest in manifest["files"].items():
-            if _digest(folder / name) != digest:
+        for name, saved in manifest["files"].items():
+            if digest(folder / name) != saved:
                 raise _DamageError(f"{name} differs from what was saved")
     except FileNotFoundError as error:
         raise _DamageError(f"{Path(error.filename).name} is missing") from error
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise _DamageError(f"{MANIFEST}, or a file it names, cannot be read ({error})") from error
     return manifest
+
+
+def _check_name(folder: Path, extra: dict) -> None:
+    """Raises _DamageError if a checkpoint stands under another update's name."""
+    update = extra.get("update", folder.name)
+    if str(update) != folder.name:
+        raise _DamageError(f"it is of update {update}, and was renamed")
 
 
 def _extra(manifest: dict, read: Callable[[dict], T]) -> T:

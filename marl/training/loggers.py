@@ -16,10 +16,10 @@ from typing import Protocol
 
 from marl.config import LoggerConfig
 from marl.host.files import write_atomic
+from marl.host.folder import METRICS_FILE, Place
 from marl.training.tensorboard import TensorBoard
 
 TRAINING, EVALUATION = "training", "evaluation"
-METRICS_FILE = "metrics.jsonl"
 SENT_FILE = "wandb_sent"
 
 _log = logging.getLogger(__name__)
@@ -38,18 +38,20 @@ class Logger(Protocol):
 
 
 class JsonLines:
-    """metrics.jsonl: one record a line, flushed at once.
+    """metrics.jsonl: one record a line, flushed at once. If somebody deletes or replaces the file
+    meanwhile, it is made again with all its records; it goes along with a folder that is moved.
 
     Args:
         folder: the run's folder.
     """
 
     def __init__(self, folder: Path):
-        self._path = folder / METRICS_FILE
-        self._file = open(self._path, "a")
+        self._path, self._place = folder / METRICS_FILE, Place(folder)
+        self._file = open(self._path, "a+")
 
     def log(self, record: dict[str, float | str]) -> None:
         try:
+            self._put_back()
             self._file.write(_line(record))
             self._file.flush()
         except OSError as error:
@@ -60,7 +62,35 @@ class JsonLines:
                 "there, then give the same command again"
             ) from error
 
+    def _put_back(self) -> None:
+        if self._is_in_place() or not self._place.is_there():
+            return
+        other = self._path.with_name(f"{METRICS_FILE}.other")
+        kept = ""
+        if self._path.exists():
+            os.replace(self._path, other)
+            kept = f"; what stood there instead is now {other.name}"
+        self._file.seek(0)
+        write_atomic(self._path, self._file.read())
+        self._file.close()
+        self._file = open(self._path, "a+")
+        _log.warning(
+            "%s was deleted or replaced while the run wrote to it: it is there again with all "
+            "records%s",
+            self._path,
+            kept,
+        )
+
+    def _is_in_place(self) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
+        except OSError:
+            return False
+
     def close(self) -> None:
+        if not self._file.closed:
+            with contextlib.suppress(OSError):  # the last record is in the open file at least
+                self._put_back()
         self._file.close()
 
 
@@ -237,7 +267,7 @@ def _parse(line: str) -> dict | None:
     is_record = isinstance(record, dict) and all(
         isinstance(record.get(name), kind) for name, kind in names.items()
     )
-    return record if is_record else None
+    return record if is_record and record["update"] >= 0 else None
 
 
 def _line(record: dict[str, float]) -> str:

@@ -37,6 +37,8 @@ from marl.training.status import Status
 from marl.types import PyTree
 
 SECONDS_BETWEEN_PLOTS = 60.0
+SECONDS_OF_PLOTS_AFTER_A_STOP = 5.0
+PLOTTING_SHARE = 0.05  # of the time, at most: the curves of a thousand seeds take minutes
 
 
 def train(
@@ -89,7 +91,7 @@ class _Session:
         )
         self._books: list[Books] = []
         self._state: PyTree = None  # the newest whole one, of all seeds; the books are of it
-        self._last_plot = time.monotonic()
+        self._next_plot = time.monotonic() + SECONDS_BETWEEN_PLOTS
 
     def run(self) -> list[Outcome]:
         with contextlib.ExitStack() as ending:  # all of it ends, whatever fails on the way
@@ -115,8 +117,7 @@ class _Session:
             for books in self._books:
                 books.open()
             end = self._to_the_end()
-        for books in self._books:
-            books.plot()
+            self._plot()
         return [
             books.outcome(end, state.params)
             for books, state in zip(self._books, self._apart(), strict=True)
@@ -168,7 +169,7 @@ class _Session:
             for books in self._books:
                 books.checkpoints.wait()
             self._stop.nothing_to_save = True
-        except (NonFiniteError, CheckpointError):
+        except (NonFiniteError, CheckpointError, folders.RunFolderError):
             raise
         except Exception:
             self._rescue()
@@ -294,9 +295,16 @@ class _Session:
                 self._stop.nothing_to_save = False
 
     def _save(self) -> None:
-        for books, state in zip(self._books, self._apart(), strict=True):
+        for number, (books, state) in enumerate(zip(self._books, self._apart(), strict=True)):
+            self._show_seeds("saved", number)
             books.save(state)
             books.export_newest(state.params)
+
+    def _show_seeds(self, done: str, number: int) -> None:
+        """How many of many seeds are done with, which may take minutes."""
+        if number:
+            text = f"{done} {number} of {len(self._books)} seeds"
+            self._display.update(self._status.fraction(), text)
 
     def _rescue(self) -> None:
         """Saves what there is before an error ends the run, if that can be done."""
@@ -318,11 +326,22 @@ class _Session:
                 "from there"
             )
 
+    def _plot(self) -> None:
+        """Draws the curve of each seed. Whoever stops a run does not wait long for pictures: the
+        rest are drawn when it goes on."""
+        latest = time.monotonic() + SECONDS_OF_PLOTS_AFTER_A_STOP
+        for number, books in enumerate(self._books):
+            if self._stop() and time.monotonic() > latest:
+                return
+            self._show_seeds("drew the curves of", number)
+            books.plot()
+
     def _plot_sometimes(self) -> None:
-        if time.monotonic() - self._last_plot > SECONDS_BETWEEN_PLOTS:
-            for books in self._books:
-                books.plot()
-            self._last_plot = time.monotonic()
+        began = time.monotonic()
+        if began > self._next_plot:
+            self._plot()
+            took = time.monotonic() - began
+            self._next_plot = began + max(SECONDS_BETWEEN_PLOTS, took / PLOTTING_SHARE)
 
 
 def _strong_types(state: PyTree) -> PyTree:

@@ -66,6 +66,8 @@ class Status:
             return f"resuming at {done}"
         if config.total_steps is None:
             longer = f"run.minutes={config.run.minutes:g} are over: raise it to train longer"
+        elif config.num_updates < update:
+            longer = f"more than total_steps={config.total_steps:,}: raise it beyond that"
         elif "total_steps" in config.free_options:
             longer = f"total_steps={config.total_steps:,} are done: raise it to train longer"
         else:

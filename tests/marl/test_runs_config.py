@@ -240,7 +240,22 @@ REFUSED = {
     "learner.num_minibatches=0": ["learner.num_minibatches=0"],
     "learner.advantage_norm=agent": ["learner.advantage_norm='agent'", "minibatch, batch"],
     "learner.huber_delta=0": ["learner.huber_delta=0.0", "above 0"],
+    "learner.huber_delta=.inf": ["learner.huber_delta=inf", "a number that 32 bits hold"],
+    "learner.huber_delta=.nan": ["learner.huber_delta=nan", "a number that 32 bits hold"],
+    "learner.huber_delta=1e-300": ["learner.huber_delta=1e-300", "0, or from 1.2e-38"],
+    "learner.huber_delta=1e9": ["learner.huber_delta=1000000000.0", "at most 1e+06", "null"],
     "learner.max_kl=-1": ["learner.max_kl=-1.0", "above 0"],
+    "learner.max_kl=1e300": ["learner.max_kl=1e+300", "a number that 32 bits hold"],
+    "learner.max_kl=1e6": ["learner.max_kl=1000000.0", "at most 1000", "null"],
+    "env.non_specialist_efficiency=.inf": ["non_specialist_efficiency=inf", "32 bits"],
+    "env.difficulty=.inf": ["env.difficulty=inf", "32 bits"],
+    f"total_steps={'9' * 400}": ["total_steps=999", "between 1 and"],
+    "name=a/b": ["name='a/b'", "letters", "digits", "folder"],
+    "name=''": ["name=''", "1 to 64"],
+    "name='  '": ["name='  '", "1 to 64"],
+    "name=../x": ["name='../x'", "letters"],
+    "name=é": ["name='é'", "a to z"],
+    f"name={'x' * 65}": ["name='xxx", "1 to 64"],
     "learner.value_norm=1": ["learner.value_norm=1", "true or false"],
     "+learner.clip_jointly=true": ["unknown option learner.clip_jointly=True"],
     "learner.anneal_lr=true": ["learner.anneal_lr", "total_steps"],
@@ -285,6 +300,13 @@ def test_cpu_preset_takes_any_number_of_worlds(num_envs):
     assert config.learner.options.num_minibatches == fitting
     assert bool(remarks) == (fitting != wanted)
     assert all(f"using {fitting}" in r and "learner.num_minibatches=8" in r for r in remarks)
+
+
+def test_limits_and_names_that_can_be():
+    options = train_config("learner.huber_delta=10", "learner.max_kl=0.02").learner.options
+    assert (options.huber_delta, options.max_kl) == (10.0, 0.02)
+    assert train_config("env.difficulty=1").env.difficulty == 1.0
+    assert "/My-set.up_2_" in train_config("name=My-set.up_2").default_folder
 
 
 def test_scientific_notation_and_derived_numbers():
@@ -333,6 +355,8 @@ def test_default_folder_tells_runs_apart_only_by_what_is_learnt():
 def test_evaluate_options():
     config = make_evaluate_config(composed("policy=random", name="evaluate"))
     assert (config.episodes, config.first_seed, config.max_steps) == (20, 9999, 10_000)
+    with pytest.raises(ConfigError, match="out is empty; give a file, or null"):
+        make_evaluate_config(composed("policy=random", "out=''", name="evaluate"))
     for nothing in ((), ("policy=null",), ("policy=",)):
         with pytest.raises(ConfigError, match=r"policy=\.\.\. is needed: .* or random"):
             make_evaluate_config(composed(*nothing, name="evaluate"))

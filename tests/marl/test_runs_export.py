@@ -222,6 +222,20 @@ def test_found_after_a_crash_between_two_renames(trained, bundle):
     assert [p.name for p in bundle.parent.iterdir()] == ["policy"]
 
 
+def test_weights_that_were_changed_are_refused(trained, bundle):
+    """As by a copy that went wrong: they still are what the card's network needs."""
+    weights = bundle / "weights.safetensors"
+    changed = bytearray(weights.read_bytes())
+    changed[-1] ^= 1
+    weights.write_bytes(changed)
+    with pytest.raises(PolicyError, match="not the file that card.json was made with.*again"):
+        load_policy(bundle)
+    card = read_card(bundle)
+    del card["weights_sha256"]  # as earlier versions made cards
+    (bundle / "card.json").write_text(json.dumps(card))
+    assert load_policy(bundle).card == card
+
+
 def test_weights_that_are_not_finite_are_refused(trained, bundle):
     save_policy(bundle, jax.tree.map(lambda x: x * jnp.nan, trained[3]), trained[4])
     with pytest.raises(PolicyError, match="not finite"):

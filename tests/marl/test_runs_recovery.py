@@ -24,8 +24,9 @@ from toys import ToyLearner, ToyWorld, toy_policy
 
 from marl.evaluation.protocol import Evaluator, Interrupted
 from marl.host import files, folder
+from marl.host.progress import Lines
 from marl.host.stopping import StopRequest
-from marl.training import books, plots
+from marl.training import books, loop, plots
 from marl.training.assembly import End
 from marl.training.books import NonFiniteError
 from marl.training.checkpoint import Checkpoints
@@ -62,6 +63,23 @@ def test_a_finished_run_replaces_a_lost_policy(tmp_path):
     shutil.rmtree(tmp_path / "policy")
     run(tmp_path, config_for(2))
     assert policy_of(tmp_path)[0] == 2
+
+
+def test_a_checkpoint_of_another_name_is_stepped_over(tmp_path, caplog):
+    config = config_for(6, checkpoint_every=2, stop_after=5)
+    run(tmp_path, config)
+    checkpoints = tmp_path / "checkpoints"
+    (checkpoints / "5").rename(checkpoints / "60")
+    assert run(tmp_path, config_for(6)).facts["update"] == 6
+    assert "it is of update 5, and was renamed" in caplog.text
+    assert newest_state(tmp_path)[0] == 6
+
+
+def test_a_run_that_got_further_than_is_asked_for_says_so(tmp_path, capsys):
+    for updates in (6, 3):
+        run(tmp_path, changed(config_for(updates), logger={"console": "lines"}))
+    said = capsys.readouterr().out
+    assert "complete at update 6 (60 steps); more than total_steps=30: raise it beyond" in said
 
 
 def test_the_newest_checkpoint_survives_being_saved_again(tmp_path):
@@ -229,6 +247,30 @@ def test_the_legend_lies_beside_the_curves():
     legend = axes.get_legend().get_window_extent()
     assert not legend.overlaps(axes.get_window_extent())
     assert figure.bbox.x1 >= legend.x1 and figure.bbox.y1 >= legend.y1
+
+
+def test_a_stop_does_not_wait_for_many_curves(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(loop, "SECONDS_OF_PLOTS_AFTER_A_STOP", -1.0)
+    monkeypatch.setattr(books, "plot_curve", lambda folder, title: drawn.append(folder.name))
+    config, stop = dataclasses.replace(config_for(6), num_seeds=2), StopRequest()
+
+    class Stopped(ToyLearner):
+        def compile(self, state):
+            step = super().compile(state)
+            return lambda state: (setattr(stop, "signal", signal.SIGTERM), step(state))[1]
+
+    parts = assembly(Stopped())
+    assert run(tmp_path, config, parts, stop).end is End.SIGNAL and drawn == []
+    assert run(tmp_path, config).end is End.FINISHED and drawn == ["seed3", "seed4"]
+
+
+def test_how_many_seeds_are_saved_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(loop, "make_display", lambda kind, label: Lines(label, seconds=0.0))
+    run(tmp_path, dataclasses.replace(config_for(1), num_seeds=3))
+    told = capsys.readouterr().out.splitlines()
+    for done in ("saved", "drew the curves of"):
+        assert [f"train 100% {done} {n} of 3 seeds" in told for n in (1, 2)] == [True, True]
 
 
 def test_a_curve_that_cannot_be_drawn_ends_nothing(tmp_path, monkeypatch, capsys):

@@ -20,7 +20,7 @@ from test_runs_loop import wait_for_update as wait_for
 from test_runs_recovery import Falling
 from toys import ToyLearner
 
-from marl.host.folder import RunFolderError
+from marl.host.folder import Place, RunFolderError, locked, prepare
 from marl.host.heartbeat import Heartbeat
 from marl.host.output import Lasting
 from marl.host.progress import Bar, Lines, Silent
@@ -183,11 +183,131 @@ def test_a_failed_save_is_known_as_soon_as_it_has_failed(tmp_path):
 def test_records_that_cannot_be_written_name_the_file(tmp_path):
     (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
     logger = JsonLines.__new__(JsonLines)
-    logger._path = tmp_path / "metrics.jsonl"
+    logger._path, logger._place = tmp_path / "metrics.jsonl", Place(tmp_path)
     logger._file = open(logger._path, "a")
     with pytest.raises(LoggerError, match=r"metrics.jsonl cannot be written \(No space"):
         logger.log({"kind": "training", "update": 1})
     logger.close()
+
+
+class Disturbed(ToyLearner):
+    """Somebody does something in the middle of a run.
+
+    Args:
+        act: is called ahead of update 4.
+    """
+
+    def __init__(self, act):
+        super().__init__()
+        self._act = act
+
+    def compile(self, state):
+        step, updates = super().compile(state), []
+
+        def disturbed(state):
+            updates.append(1)
+            if len(updates) == 4:
+                self._act()
+            return step(state)
+
+        return disturbed
+
+
+@pytest.mark.parametrize("in_its_place", [False, True])
+@pytest.mark.parametrize("evaluate_every", [0, 1])
+def test_a_folder_that_was_moved_ends_the_run_and_goes_on_where_it_is(
+    tmp_path, in_its_place, evaluate_every
+):
+    here, there = tmp_path / "here", tmp_path / "there"
+
+    def move():
+        here.rename(there)
+        if in_its_place:
+            here.mkdir()
+
+    config = config_for(6, checkpoint_every=2, evaluate_every=evaluate_every)
+    with pytest.raises(RunFolderError, match=f"run.dir={here} is no longer .*Move it back, or"):
+        run(here, config, assembly(Disturbed(move), evaluator=Falling()))
+    assert not here.exists() or not list(here.iterdir())
+    assert newest_state(there)[0] == 2
+    run(there, config, assembly(evaluator=Falling()))
+    trained = [r["update"] for r in read_records(there) if r["kind"] == "training"]
+    assert trained == [1, 2, 3, 4, 5, 6]
+
+
+def test_records_whose_file_was_deleted_are_written_again(tmp_path, caplog):
+    path = tmp_path / "metrics.jsonl"
+    run(tmp_path, config_for(6, stop_after=2))
+    run(tmp_path, config_for(6), assembly(Disturbed(path.unlink)))
+    assert [r["update"] for r in read_records(tmp_path)] == [1, 2, 3, 4, 5, 6]
+    assert "was deleted or replaced while the run wrote to it" in caplog.text
+
+
+def test_records_whose_file_was_replaced_are_written_again(tmp_path, caplog):
+    path = tmp_path / "metrics.jsonl"
+
+    def replace():
+        (tmp_path / "new").write_text("mine")
+        (tmp_path / "new").rename(path)
+
+    run(tmp_path, config_for(6), assembly(Disturbed(replace)))
+    assert [r["update"] for r in read_records(tmp_path)] == [1, 2, 3, 4, 5, 6]
+    assert "now metrics.jsonl.other" in caplog.text
+    assert (tmp_path / "metrics.jsonl.other").read_text() == "mine"
+
+
+def test_the_last_record_is_not_lost_with_its_file(tmp_path):
+    logger = JsonLines(tmp_path)
+    logger.log({"kind": "training", "update": 1})
+    (tmp_path / "metrics.jsonl").unlink()
+    logger.close()
+    assert [r["update"] for r in read_records(tmp_path)] == [1]
+
+
+def test_a_folder_that_vanishes_while_it_is_saved_to_is_told(tmp_path):
+    checkpoints = Checkpoints(tmp_path / "run" / "checkpoints", keep=2, versions={})
+    shutil.rmtree(tmp_path / "run")
+    checkpoints.save(1, {"x": jnp.ones(2)}, {})
+    with pytest.raises(CheckpointError, match=r"which is gone.*kept: none"):
+        checkpoints.close()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_full_disk_at_the_start_is_told_with_the_remedy(tmp_path, monkeypatch):
+    full = lambda **_: open("/dev/full", "wb")  # noqa: E731
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    with pytest.raises(RunFolderError, match=r"No space left on device\); free some space there"):
+        prepare(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written_is_left_as_it_was(tmp_path):
+    program = (
+        "import resource, sys; from pathlib import Path; from marl.host.folder import prepare;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); prepare(Path(sys.argv[1]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True
+    )
+    assert "cannot be written (File too large); choose another" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "run.lock", "config.yaml", "versions.json"])
+def test_a_folder_where_a_file_should_be_is_named(tmp_path, name):
+    (tmp_path / name).mkdir()
+    with pytest.raises(RunFolderError, match=f"{name} is a folder.*move it away, or choose"):
+        prepare(tmp_path)
+
+
+def test_a_lock_that_cannot_be_made_is_told(tmp_path):
+    with pytest.raises(RunFolderError, match="run.lock cannot be written .*choose another run.dir"):
+        with locked(tmp_path / "nowhere"):
+            pass
+
+
+def test_a_record_of_no_update_is_damage(tmp_path, caplog):
+    (tmp_path / "metrics.jsonl").write_text('{"kind": "training", "update": -5}\n')
+    assert read_records(tmp_path) == [] and "lines [1] cannot be read" in caplog.text
 
 
 def damage_extra(folder, change):

@@ -6,8 +6,7 @@ import signal
 import time
 from pathlib import Path
 
-import hydra
-from hydra_command import jobs, start
+from hydra_command import start
 
 from marl.host.exits import guarded
 from marl.host.stopping import StopRequest
@@ -42,10 +41,5 @@ def guarded_work(values) -> int:
     return guarded(lambda: work(values), {}, memory_advice="", stopped="stopped at once")
 
 
-@hydra.main(config_path=".", config_name="jobs", version_base="1.3")
-def main(values) -> int:
-    return jobs.run(guarded_work, values)
-
-
 if __name__ == "__main__":
-    start(main, "jobs", Path(__file__).parent)
+    start(guarded_work, "jobs", Path(__file__).parent)

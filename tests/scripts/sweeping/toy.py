@@ -5,8 +5,7 @@
 
 from pathlib import Path
 
-import hydra
-from hydra_command import jobs, start
+from hydra_command import start
 
 from marl.host.exits import FILES_FAILED, guarded
 
@@ -31,10 +30,5 @@ def work(values) -> int:
     return guarded(run, codes, memory_advice="no memory", stopped="stopped at once")
 
 
-@hydra.main(config_path=".", config_name="jobs", version_base="1.3")
-def main(values) -> int:
-    return jobs.run(work, values)
-
-
 if __name__ == "__main__":
-    start(main, "jobs", Path(__file__).parent)
+    start(work, "jobs", Path(__file__).parent)
