@@ -221,6 +221,8 @@ def test_a_folder_that_was_moved_ends_the_run_and_goes_on_where_it_is(
     here, there = tmp_path / "here", tmp_path / "there"
 
     def move():
+        while not (here / "checkpoints" / "2").exists():  # saved in the background
+            time.sleep(0.01)
         here.rename(there)
         if in_its_place:
             here.mkdir()
