@@ -5,7 +5,7 @@ import jax
 
 from marl.networks.embedding import Embedding
 from marl.networks.heads import ActorHead, CriticHead
-from marl.networks.layers import activation
+from marl.networks.layers import activation, orthogonal
 from marl.networks.recurrent import GRU
 from marl.types import Sparse
 
@@ -117,7 +117,7 @@ class RecurrentCritic(nn.Module):
         if self.num_identities:
             identity = self.param(
                 "identity",
-                nn.initializers.orthogonal(self.embedding_gain),
+                orthogonal(self.embedding_gain),
                 (self.num_identities, self.embedding_size),
             )
         carry, x = perceive(self, carry, features, reset, identity)

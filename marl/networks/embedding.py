@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 from jax.custom_batching import custom_vmap, sequential_vmap
 
+from marl.networks.layers import orthogonal
 from marl.types import Sparse
 
 # Rows added per loop turn on CPU: fewer turns, and partial sums stay in registers (measured).
@@ -164,7 +165,7 @@ class Embedding(nn.Module):
     size: int
     dense_columns: tuple[int, ...] = ()
     gain: float = 2.0**0.5
-    initialiser: Callable[[float], Callable] = nn.initializers.orthogonal
+    initialiser: Callable[[float], Callable] = orthogonal
 
     @nn.compact
     def __call__(self, features: Sparse | jax.Array) -> jax.Array:

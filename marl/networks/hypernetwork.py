@@ -13,7 +13,7 @@ import jax.numpy as jnp
 
 from marl.networks.actor_critic import perceive
 from marl.networks.factory import MAX_SIZE, NetworkConfig, acting, first_params
-from marl.networks.layers import activation, dense
+from marl.networks.layers import activation, dense, orthogonal
 from marl.options import whole_in_range
 from marl.types import Policy, Sparse, Task
 
@@ -55,7 +55,7 @@ CPU_HYPER = HyperConfig(
 
 def orthogonal_rows(gain: float, rows: int, columns: int):
     """Initialises a kernel (n, rows * columns) of which each row is a layer's orthogonal kernel."""
-    one = nn.initializers.orthogonal(gain)
+    one = orthogonal(gain)
 
     def initialise(key, shape, dtype=jnp.float32):
         keys = jax.random.split(key, shape[0])
@@ -119,7 +119,7 @@ class HyperActorCritic(nn.Module):
         """As `RecurrentActorCritic`; the last axis of the batch is the agents'."""
         identities = self.param(
             "identities",
-            nn.initializers.orthogonal(_GAIN),
+            orthogonal(_GAIN),
             (self.num_agents, self.identity_size),
         )
         carry, x = perceive(self, carry, features, reset)

@@ -5,6 +5,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from marl.networks.layers import orthogonal
+
 
 def _per_gate(init, gates: int):
     """Each gate's kernel initialised by itself, side by side: as three Dense layers would be."""
@@ -114,9 +116,7 @@ class GRU(nn.Module):
             (inputs.shape[-1], 3 * size),
         )
         input_bias = self.param("input_bias", nn.initializers.zeros, (3 * size,))
-        hidden_kernel = self.param(
-            "hidden_kernel", _per_gate(nn.initializers.orthogonal(), 3), (size, 3 * size)
-        )
+        hidden_kernel = self.param("hidden_kernel", _per_gate(orthogonal(), 3), (size, 3 * size))
         hidden_bias = self.param("hidden_bias", nn.initializers.zeros, (size,))
         from_input = inputs @ input_kernel + input_bias
         states = scan_gru(
@@ -232,9 +232,7 @@ class LSTM(nn.Module):
             _per_gate(nn.initializers.lecun_normal(), 4),
             (inputs.shape[-1], 4 * size),
         )
-        hidden_kernel = self.param(
-            "hidden_kernel", _per_gate(nn.initializers.orthogonal(), 4), (size, 4 * size)
-        )
+        hidden_kernel = self.param("hidden_kernel", _per_gate(orthogonal(), 4), (size, 4 * size))
         bias = self.param("bias", nn.initializers.zeros, (4 * size,))
         from_input = inputs @ input_kernel + bias
         cell, states = scan_lstm(
