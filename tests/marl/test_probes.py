@@ -1,5 +1,7 @@
 """On-policy learners solve environments whose best play and values are known."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,25 +17,15 @@ UPDATES = 60
 GAMMA = 0.9
 
 
-@pytest.fixture(scope="module", params=NAMES)
-def train(request):
-    """Trains on a probe of that name, once.
+@functools.cache
+def trained(name, probe):
+    """Trains on a probe.
 
     Returns:
-        (a rollout of the greedy team: rewards (T, E, A) and values, the metrics of training's end).
+        (a rollout of the team at the end: rewards (T, E, A) and values, the metrics of training's
+        end).
     """
-    done = {}
-
-    def trained(name):
-        if name not in done:
-            done[name] = _train(request.param, probes.PROBES[name](16))
-        return done[name]
-
-    return trained
-
-
-def _train(learner, env):
-    entry = LEARNERS[learner]
+    env, entry = probes.PROBES[probe](16), LEARNERS[name]
     config = entry.options(
         num_envs=16, num_steps=16, num_minibatches=2, update_epochs=4, total_updates=UPDATES,
         lr=5e-3, gamma=GAMMA, gae_lambda=0.9,
@@ -41,39 +33,50 @@ def _train(learner, env):
     learner = entry.make(env, entry.network(*SIZES), config)
     state = learner.init(jax.random.key(0))
     for _ in range(UPDATES):
-        state, metrics = learner.train_step(state)
-    _, batch = learner.collect(state)
-    return batch, metrics
+        state, metrics = learner.update(*learner.collect(state))
+    return learner.collect(state)[1], metrics
+
+
+# What is asked of the network, or of a loss of its own, is asked of all learners; what all have
+# from one skeleton is asked of one, and of the others with -m slow.
+every_learner = pytest.mark.parametrize("name", NAMES)
+any_learner = pytest.mark.parametrize(
+    "name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[1:])]
+)
 
 
 def _mean_team_return(metrics):
     return float(metrics["episodes"]["team_return"] / metrics["episodes"]["count"])
 
 
-def test_value_after_one_delay_is_gamma(train):
-    value = train("delayed_reward")[0].transition.value[:4, 0, 0]
+@any_learner
+def test_value_after_one_delay_is_gamma(name):
+    value = trained(name, "delayed_reward")[0].transition.value[:4, 0, 0]
     np.testing.assert_allclose(value, [GAMMA, 1.0, GAMMA, 1.0], atol=0.02)
 
 
-def test_time_limit_is_no_end(train, request):
-    value = train("time_limit")[0].transition.value
+@any_learner
+def test_time_limit_is_no_end(name):
+    value = trained(name, "time_limit")[0].transition.value
     # Generated heads are still on their way. Were a limit an end, 1 would be right before it.
-    is_slow = request.node.callspec.params["train"] == "hypermarl"
-    np.testing.assert_allclose(value, 1 / (1 - GAMMA), rtol=0.12 if is_slow else 0.02)
+    np.testing.assert_allclose(value, 1 / (1 - GAMMA), rtol=0.12 if name == "hypermarl" else 0.02)
 
 
-def test_what_was_seen_once_is_remembered(train):
+@every_learner
+def test_what_was_seen_once_is_remembered(name):
     # guessing earns 1; nothing but memory tells the cue
-    assert _mean_team_return(train("memory")[1]) > 1.9
+    assert _mean_team_return(trained(name, "memory")[1]) > 1.9
 
 
-def test_agents_coordinate(train):
+@every_learner
+def test_agents_coordinate(name):
     # independent guesses earn 0.75
-    assert _mean_team_return(train("coordination")[1]) > 2.9
+    assert _mean_team_return(trained(name, "coordination")[1]) > 2.9
 
 
-def test_masked_action_is_never_taken_and_the_best_legal_one_is(train):
-    transition = train("masked_action")[0].transition
+@any_learner
+def test_masked_action_is_never_taken_and_the_best_legal_one_is(name):
+    transition = trained(name, "masked_action")[0].transition
     assert jnp.min(transition.reward) >= 0
     legal = transition.observation.legal
     assert jnp.all(jnp.take_along_axis(legal, transition.action[..., None], axis=-1))
@@ -81,13 +84,15 @@ def test_masked_action_is_never_taken_and_the_best_legal_one_is(train):
     assert jnp.mean(transition.action == best) > 0.97
 
 
-def test_a_cost_now_is_paid_for_a_gain_later(train):
+@any_learner
+def test_a_cost_now_is_paid_for_a_gain_later(name):
     # the greedy team that does not look ahead earns 0
-    assert _mean_team_return(train("two_step_credit")[1]) > 1.7
+    assert _mean_team_return(trained(name, "two_step_credit")[1]) > 1.7
 
 
-def test_the_living_learn_beside_the_dead(train):
-    batch, metrics = train("mortal")
+@every_learner
+def test_the_living_learn_beside_the_dead(name):
+    batch, metrics = trained(name, "mortal")
     np.testing.assert_allclose(metrics["active_fraction"], 0.625)
     living = batch.transition.reward[..., 0].sum() / 16 / 4
     assert living > 0.95
