@@ -31,7 +31,7 @@ def test_bad_numbers_are_named_with_their_option(options, capsys):
         benchmark.parse(list(options))
     assert leaving.value.code == 2
     message = capsys.readouterr().err.splitlines()[-1]
-    assert f"{options[1]}: '{options[-1]}' must be a whole number from 1 up" in message
+    assert f"{options[1]}: '{options[-1]}' must be a whole number from 1 to" in message
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, capsys):
