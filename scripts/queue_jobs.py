@@ -22,8 +22,8 @@ from marl.host.folder import CONFIG_FILE, LOCK_FILE, RunFolderError, differing, 
 from marl.options import ConfigError
 from marl.read_config import make_train_config
 from marl.training.books import EVALUATION_FILE, POLICY_FOLDER
+from marl.training.claiming import seed_folders
 from marl.training.loggers import METRICS_FILE
-from marl.training.loop import seed_folders
 
 CONF = Path(__file__).resolve().parents[1] / "conf"
 _KEYS = ("out", "common", "matrix", "name", "jobs")

@@ -14,8 +14,8 @@ from marl.evaluation.protocol import RANDOM
 from marl.export import PolicyError, read_card
 from marl.host.folder import CONFIG_FILE, RunFolderError, flatten, is_free, read_config
 from marl.training.books import EVALUATION_FILE, POLICY_FOLDER
+from marl.training.claiming import seed_folder
 from marl.training.loggers import METRICS_FILE
-from marl.training.loop import seed_folder
 
 BEST = "best on development worlds"
 # What a run is in a table anyway (seed, difficulty, budget, name), or decides nothing.

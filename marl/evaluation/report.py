@@ -19,6 +19,8 @@ from marl.versions import package_versions
 
 # Shown as percent with an interval; the rest of the scores go to the JSON as plain means.
 HEADLINE = score.SHARES
+# Resampling fewer than these covers far less than its level.
+FEW_WORLDS = 10
 # Worlds that published figures were measured in.
 _COMPARABLE = {"num_agents": 3, "num_comm_channels": 4, "own_efficiency": True}
 
@@ -146,10 +148,18 @@ def _headline(protocol: dict) -> str:
 
 def _notes(report: dict, *, has_references: bool) -> list[str]:
     some = next(iter(report["results"].values()))["total"]
-    notes = [
+    notes = []
+    if (steps := report["policy"].get("env_steps")) is not None:
+        notes.append(f"{report['label']}: trained for {steps:,} environment steps")
+    notes += [
         f"[a, b]: {100 * some['level']:.0f} % bootstrap interval over worlds"
         + (f", {some['given']}" if some["given"] else " and runs")
     ]
+    if some["num_worlds"] < FEW_WORLDS:
+        notes.append(
+            f"of {some['num_worlds']} worlds an interval says little: a bootstrap of so few is too "
+            "narrow"
+        )
     above = {n: interval_text(i, "+") for n, i in report.get("above_random", {}).items()}
     if above:
         notes.append(

@@ -139,15 +139,20 @@ def claim(path: Path, resolved: dict, free_options: frozenset[str], *, begun: bo
     Raises:
         RunFolderError: naming the first option that differs, or a file that cannot be read.
     """
+    if begun:
+        require_same_run(path, resolved, free_options)
+    write_atomic(path / CONFIG_FILE, yaml.safe_dump(resolved, sort_keys=False))
+
+
+def require_same_run(path: Path, resolved: dict, free_options: frozenset[str]) -> None:
+    """The check of `claim`, with its arguments and errors."""
     file = path / CONFIG_FILE
-    if begun and not file.exists():
+    if not file.exists():
         raise RunFolderError(
             f"{file} is missing, so that nobody can tell whether the options are still the run's; "
             "restore it, or choose another run.dir"
         )
-    if begun:
-        _compare(path, read_config(file), resolved, free_options)
-    write_atomic(file, yaml.safe_dump(resolved, sort_keys=False))
+    _compare(path, read_config(file), resolved, free_options)
 
 
 def read_config(file: Path) -> dict:

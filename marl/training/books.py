@@ -195,15 +195,15 @@ class Books:
             "seconds": round(self.counters.seconds, 3),
         }
 
-    def is_evaluation_due(self) -> bool:
+    def is_evaluation_due(self, at_end: bool = False) -> bool:
         """Whether the newest policy should be judged on development worlds, and was not yet."""
-        return self._development.is_due()
+        return self._development.is_due(at_end)
 
     def evaluate(self, params: PyTree) -> None:
         """Plays development worlds; keeps the policy that scores best there."""
         worlds = self._config.evaluation.development_worlds
         self._display.say(f"evaluating on {worlds} development worlds (not in the time left) ...")
-        with self._heartbeat.during("evaluating, {}"):
+        with self._heartbeat.during("evaluating (the first time it compiles, for minutes), {}"):
             scores = self._development.play(params)
         if scores is None:  # the loop stops next
             return

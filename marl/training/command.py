@@ -167,16 +167,30 @@ def _evaluate(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> int:
         return 0
     asked = {name: outcome.facts[name] for name in ("run_id", "update")}
     asked |= {"worlds": options.worlds, "max_steps": options.max_steps}
-    report = _earlier_report(folder, asked) or _play(assembly, outcome, stop)
+    report = earlier = _earlier_report(folder)
+    if earlier is None or earlier["asked"] != asked:
+        report = _play(assembly, outcome, stop)
     if report is None:
         print("evaluation stopped; the same command makes it again", flush=True)
         return stop.exit_code
+    if earlier is not None and report is not earlier and _is_of(earlier, outcome):
+        before = earlier["asked"]
+        print(
+            f"note: {EVALUATION_FILE} of {before.get('worlds')} worlds, at most "
+            f"{before.get('max_steps')} steps, is replaced",
+            flush=True,
+        )
     write_json(folder / EVALUATION_FILE, report | {"asked": asked})
     update_card(folder / POLICY_FOLDER, scores=_scores(report))
     table = format_report(report)
     write_atomic(folder / TABLE_FILE, table + "\n")
     print("\n" + table + "\n", flush=True)
     return 0
+
+
+def _is_of(report: dict, outcome: Outcome) -> bool:
+    """Whether a report is of the parameters that the run has now."""
+    return all(report["asked"].get(name) == outcome.facts[name] for name in ("run_id", "update"))
 
 
 def _play(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> dict | None:
@@ -209,15 +223,13 @@ def _play(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> dict | Non
     )
 
 
-def _earlier_report(folder: Path, asked: dict) -> dict | None:
-    """The report of an earlier call, if it is whole and of the same parameters and worlds."""
+def _earlier_report(folder: Path) -> dict | None:
+    """The report of an earlier call, if it is whole."""
     from marl.evaluation.report import format_report
 
     try:
         report = json.loads((folder / EVALUATION_FILE).read_text())
-        if report["asked"] != asked:
-            return None
-        format_report(report), _scores(report)
+        format_report(report), _scores(report), dict(report["asked"])
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         # missing, or damaged
         return None

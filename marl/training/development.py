@@ -28,10 +28,11 @@ class Development:
         self._options, self._evaluator = options, evaluator
         self._counters, self._stop = counters, stop
 
-    def is_due(self) -> bool:
-        """Whether the newest policy should be judged, and was not yet."""
+    def is_due(self, at_end: bool = False) -> bool:
+        """Whether the newest policy should be judged, and was not yet. That of the end is, so that
+        the best one is not a half-trained one for want of another."""
         every, counters = self._options.every_updates, self._counters
-        if self._evaluator is None or not every or counters.update % every:
+        if self._evaluator is None or not every or (counters.update % every and not at_end):
             return False
         return counters.evaluated_update < counters.update
 

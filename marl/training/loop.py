@@ -6,7 +6,6 @@ that touches the state, so a run is the same with and without it, and the same w
 """
 
 import contextlib
-import dataclasses
 import time
 from pathlib import Path
 
@@ -21,17 +20,11 @@ from marl.host.heartbeat import Heartbeat
 from marl.host.progress import Display, make_display
 from marl.host.stopping import StopRequest
 from marl.training.assembly import Assembly, End, Outcome
-from marl.training.books import (
-    CHECKPOINTS_FOLDER,
-    EVALUATION_FILE,
-    Books,
-    NonFiniteError,
-    is_finite,
-)
+from marl.training.books import Books, NonFiniteError, is_finite
 from marl.training.checkpoint import CheckpointError, size_of, size_on_disk
+from marl.training.claiming import claim, seed_folders
 from marl.training.counters import Counters
 from marl.training.episodes import add_sums
-from marl.training.loggers import read_records
 from marl.training.seeds import part, stack
 from marl.training.status import Status
 from marl.types import PyTree
@@ -63,22 +56,6 @@ def train(
     return _Session(config, assembly, folder, stop).run()
 
 
-def seed_folders(config: TrainConfig, folder: Path) -> list[tuple[TrainConfig, Path]]:
-    """The options and the folder of each seed by itself. A seed among several has a folder like
-    that of a run of its own, and such a run can go on with it."""
-    if config.num_seeds == 1:
-        return [(config, folder)]
-    return [
-        (dataclasses.replace(config, seed=seed, num_seeds=1), folder / seed_folder(seed))
-        for seed in config.seeds
-    ]
-
-
-def seed_folder(seed: int | str) -> str:
-    """Name of the folder of one seed among several."""
-    return f"seed{seed}"
-
-
 class _Session:
     """One call of `train`."""
 
@@ -95,7 +72,7 @@ class _Session:
 
     def run(self) -> list[Outcome]:
         with contextlib.ExitStack() as ending:  # all of it ends, whatever fails on the way
-            self._claim(ending)
+            claim(self._config, self._folder, ending)
             for alone, folder in seed_folders(self._config, self._folder):
                 books = Books(
                     alone,
@@ -123,34 +100,6 @@ class _Session:
             for books, state in zip(self._books, self._apart(), strict=True)
         ]
 
-    def _claim(self, ending: contextlib.ExitStack) -> None:
-        """Makes sure that the folder is this run's, and that of each seed, which is locked as a run
-        of its own would lock it."""
-        config, folder = self._config, self._folder
-        begun = any(folder.glob(f"{CHECKPOINTS_FOLDER}/[0-9]*")) or any(
-            folder.glob(f"{seed_folder('*')}/{CHECKPOINTS_FOLDER}/[0-9]*")
-        )
-        if not begun:
-            self._refuse_to_start_over()
-        folders.claim(folder, config.as_dict(), config.free_options, begun=begun)
-        if config.num_seeds > 1:
-            for alone, own in seed_folders(config, folder):
-                ending.enter_context(folders.locked(folders.prepare(own)))
-                folders.claim(own, alone.as_dict(), config.free_options, begun=begun)
-
-    def _refuse_to_start_over(self) -> None:
-        """A run that got further than its first checkpoint, and has none, has lost them."""
-        for _, folder in seed_folders(self._config, self._folder):
-            records = read_records(folder)
-            updates = max((record["update"] for record in records), default=0)
-            if updates >= 2 * self._config.run.checkpoint_every_updates or (
-                updates and (folder / EVALUATION_FILE).exists()
-            ):
-                raise folders.RunFolderError(
-                    f"run.dir={folder} holds a run of {updates} updates, and no checkpoint to go "
-                    "on from; choose another run.dir, or move the folder away to start afresh"
-                )
-
     @property
     def _keep(self) -> int:
         """Checkpoints of a seed that stay. Of several seeds, which are saved one after another,
@@ -163,6 +112,7 @@ class _Session:
         try:
             end = self._updates()
             if end is End.FINISHED:
+                self._evaluate(at_end=True)
                 for books in self._books:
                     books.flush()
             self._save()
@@ -287,10 +237,10 @@ class _Session:
         count = len(self._books)
         return [part(self._state, seed, count) for seed in range(count)]
 
-    def _evaluate(self) -> None:
+    def _evaluate(self, at_end: bool = False) -> None:
         """Judges the newest policies on development worlds if it is time to."""
         for seed, books in enumerate(self._books):
-            if books.is_evaluation_due():
+            if books.is_evaluation_due(at_end):
                 books.evaluate(part(self._state.params, seed, len(self._books)))
                 self._stop.nothing_to_save = False
 

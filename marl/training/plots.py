@@ -51,7 +51,7 @@ def draw(records: list[dict], title: str):
         right.plot(
             [r["env_steps"] for r in scored],
             [r[f"evaluation/{name}"] for r in scored],
-            "o", markersize=3, color=colour,
+            "o", markersize=3, color=colour, clip_on=False,
         )  # fmt: skip
     dots = " (dots: greedy, development worlds)" if evaluations else ""
     right.set(xlabel=f"environment steps{dots}", ylabel="score, % of the maximum", ylim=(0, None))

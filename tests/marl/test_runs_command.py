@@ -106,11 +106,19 @@ def rows(tmp_path):
 
 
 def test_the_best_of_one_is_not_shown_and_that_of_two_is(call, tmp_path):
-    assert call(updates=3) == 0  # evaluated at update 2 only
-    assert read_card(tmp_path / "policy_best")["training"]["update"] == 2
+    assert call(updates=1) == 0  # evaluated at its end only
+    assert read_card(tmp_path / "policy_best")["training"]["update"] == 1
     assert rows(tmp_path) == ["greedy", "sampled", "random"]
-    assert call(updates=5) == 0
+    assert call(updates=3) == 0
     assert rows(tmp_path)[2].startswith("best")
+
+
+def test_an_evaluation_in_place_of_another_is_told(call, tmp_path, capsys):
+    assert call() == 0 and "is replaced" not in capsys.readouterr().out
+    assert call(evaluation_worlds=1) == 0
+    assert "note: evaluation.json of 2 worlds, at most" in capsys.readouterr().out
+    assert call(updates=7, evaluation_worlds=2) == 0  # of other parameters
+    assert "is replaced" not in capsys.readouterr().out
 
 
 def test_the_same_parameters_are_not_shown_twice(call, tmp_path):

@@ -1,6 +1,7 @@
 """The protocol: each world once, and the same however worlds are grouped."""
 
 import dataclasses
+import json
 import time
 import types
 
@@ -275,6 +276,16 @@ def test_report_pairs_each_behaviour_with_random_play_of_the_same_worlds(report)
         assert difference["mean"] == pytest.approx(gain.mean())
         assert gain.min() <= difference["low"] <= difference["mean"] <= difference["high"]
     assert f"greedy {report['above_random']['greedy']['mean']:+.2f} [" in format_report(report)
+
+
+def test_table_says_how_long_the_team_was_trained_and_when_worlds_are_few(report):
+    table = format_report(report)
+    assert "trained for" not in table and "says little" not in table
+    few = json.loads(json.dumps(report))
+    few["results"]["greedy"]["total"]["num_worlds"] = 5
+    table = format_report(few | {"policy": {"env_steps": 382_976}})
+    assert "toy: trained for 382,976 environment steps" in table
+    assert "of 5 worlds an interval says little" in table
 
 
 def test_table_says_what_it_is(report):

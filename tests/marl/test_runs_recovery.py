@@ -75,11 +75,14 @@ def test_a_checkpoint_of_another_name_is_stepped_over(tmp_path, caplog):
     assert newest_state(tmp_path)[0] == 6
 
 
-def test_a_run_that_got_further_than_is_asked_for_says_so(tmp_path, capsys):
-    for updates in (6, 3):
-        run(tmp_path, changed(config_for(updates), logger={"console": "lines"}))
-    said = capsys.readouterr().out
-    assert "complete at update 6 (60 steps); more than total_steps=30: raise it beyond" in said
+def test_a_run_that_got_further_than_is_asked_for_stays_as_it_is(tmp_path):
+    run(tmp_path, config_for(6))
+    before = (tmp_path / "config.yaml").read_text()
+    with pytest.raises(
+        folder.RunFolderError, match="60 steps, more than total_steps=30: raise it beyond"
+    ):
+        run(tmp_path, config_for(3))
+    assert (tmp_path / "config.yaml").read_text() == before
 
 
 def test_the_newest_checkpoint_survives_being_saved_again(tmp_path):
