@@ -1,17 +1,63 @@
-"""The options of the world, shared by the commands that train and those that play."""
+"""The options of environments, shared by the commands that train and those that play."""
 
 import dataclasses
+from typing import ClassVar
 
 from alem_env import DIFFICULTY_ALPHA, EnvParams, StaticParams, difficulty
 from marl.options import ConfigError, in_range
 
+ALEM = "alem"
+
 
 @dataclasses.dataclass(frozen=True)
-class EnvConfig:
-    """The world. Meanings are in conf/env/alem.yaml.
+class EnvOptions:
+    """What the options of all environments have in common.
+
+    Subclasses are frozen dataclasses of plain values, `num_agents` among them, that raise
+    ConfigError for what cannot work.
+
+    Attributes:
+        name: of the environment, as `marl.environments.registry` knows it.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    def label(self) -> str:
+        """What is played, as it appears in names of folders and files."""
+        return self.name
+
+    @property
+    def title(self) -> str:
+        """What is played, for people."""
+        return self.name
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """What a checkpoint must agree with for its run to go on."""
+        return {"environment": self.name}
+
+    def for_evaluation(self) -> "EnvOptions":
+        """The same environment without what only shapes training."""
+        return self
+
+    def params(self) -> object:
+        """Traced numbers that the environment is handed at each call."""
+        return None
+
+    def as_dict(self) -> dict:
+        """Plain values that `marl.read_config` would accept again."""
+        return {"name": self.name, **dataclasses.asdict(self)}
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvConfig(EnvOptions):
+    """The world of ALEM. Meanings are in conf/env/alem.yaml.
 
     `difficulty` is kept in one form: the name of its alpha, if it has one, or the number.
     """
+
+    name: ClassVar[str] = ALEM
 
     difficulty: str | float
     num_agents: int
@@ -44,6 +90,18 @@ class EnvConfig:
     def label(self) -> str:
         """The difficulty as it appears in file names and tables."""
         return str(self.difficulty)
+
+    @property
+    def title(self) -> str:
+        return f"ALEM {self.label}"
+
+    @property
+    def versions(self) -> dict[str, str]:
+        return {"rules": self.rules_version}
+
+    def as_dict(self) -> dict:
+        """Without a name: ALEM is what is meant where none is given, as in older runs and cards."""
+        return dataclasses.asdict(self)
 
     def for_evaluation(self) -> "EnvConfig":
         """The same world without what only shapes training: every policy is judged by the

@@ -1,13 +1,19 @@
-"""The world that options describe, and what is read from its final states."""
+"""ALEM: the world that options describe, and what is read from its final states."""
 
 from collections.abc import Callable
 
 import jax
 
 import alem_env
-from alem_env import score
+from alem_env import Achievement, score
 from marl.env_config import EnvConfig
-from marl.types import PyTree
+from marl.types import PyTree, Scoring
+
+SCORING = Scoring(
+    shares={name: name.capitalize() for name in score.SHARES},
+    best="total",
+    achievements=tuple(achievement.name.lower() for achievement in Achievement),
+)
 
 
 def make_environment(config: EnvConfig) -> alem_env.Environment:
