@@ -4,9 +4,11 @@ import dataclasses
 from typing import ClassVar
 
 from alem_env import DIFFICULTY_ALPHA, EnvParams, StaticParams, difficulty
-from marl.options import ConfigError, in_range
+from marl.options import ConfigError, in_range, one_of
 
 ALEM = "alem"
+# What ALEM can be played without, besides messages: an environment without channels has none.
+LEFT_OUT = ("trade", "roles")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,12 +67,20 @@ class EnvConfig(EnvOptions):
     rules_version: str
     shared_reward: bool
     non_specialist_efficiency: float | None
+    without: str | None = None
 
     def __post_init__(self):
+        if self.without is not None:
+            one_of("env.without", self.without, LEFT_OUT)
         in_range("env.num_agents", self.num_agents, 1, 8)
         in_range("env.num_comm_channels", self.num_comm_channels, 0, 32)
         if self.non_specialist_efficiency is not None:
             in_range("env.non_specialist_efficiency", self.non_specialist_efficiency, 0.0, 1.0)
+            if self.without == "roles":
+                raise ConfigError(
+                    f"env.non_specialist_efficiency={self.non_specialist_efficiency:g} is about "
+                    "roles, and env.without=roles leaves none; leave one of them out"
+                )
         self.params()  # refuses an unknown difficulty
         self._refuse_unknown_rules()
         object.__setattr__(self, "difficulty", _canonical(self.difficulty))
@@ -105,7 +115,8 @@ class EnvConfig(EnvOptions):
 
     def for_evaluation(self) -> "EnvConfig":
         """The same world without what only shapes training: every policy is judged by the
-        difficulty's own efficiency, and by what each agent earns itself."""
+        difficulty's own efficiency, and by what each agent earns itself. What is left out of the
+        game stays out."""
         return dataclasses.replace(self, shared_reward=False, non_specialist_efficiency=None)
 
     def params(self) -> EnvParams:
@@ -113,6 +124,8 @@ class EnvConfig(EnvOptions):
         overrides = {"shared_reward": self.shared_reward}
         if self.non_specialist_efficiency is not None:
             overrides["non_specialist_efficiency"] = self.non_specialist_efficiency
+        if self.without == "roles":
+            overrides["non_specialist_efficiency"] = 1.0
         try:
             return difficulty(self.difficulty, **overrides)
         except ValueError as error:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-import alem_env
 from marl.env_config import ALEM, EnvConfig, EnvOptions
 from marl.environments import alem, spread
 from marl.environments.auto_reset import AutoReset
@@ -55,7 +54,7 @@ ENVIRONMENTS = {
     ALEM: Entry(
         EnvConfig,
         alem.make_environment,
-        alem_env.VectorEnv,
+        alem.make_vector,
         alem.describe,
         alem.outcome_of,
         alem.SCORING,

@@ -204,7 +204,11 @@ def world_for(exported: export.ExportedPolicy, folder: str, asked: AskedWorld) -
     names = ("difficulty", "num_agents", "num_comm_channels", "rules_version", "shared_reward")
     trained = {name: exported.card["env"][name] for name in names}
     try:
-        made_for = EnvConfig(**trained, non_specialist_efficiency=None)
+        made_for = EnvConfig(
+            **trained,
+            non_specialist_efficiency=None,
+            without=exported.card["env"].get("without"),  # cards of earlier versions lack it
+        )
     except ConfigError as error:
         raise export.PolicyError(
             f"policy={folder}: {export.CARD_FILE} describes a world that is not known here "

@@ -20,7 +20,9 @@ from marl.types import Scoring
 from marl.versions import package_versions
 
 # Worlds that published figures were measured in.
-_COMPARABLE = {"num_agents": 3, "num_comm_channels": 4, "own_efficiency": True}
+_COMPARABLE = {
+    "num_agents": 3, "num_comm_channels": 4, "own_efficiency": True, "without": None,
+}  # fmt: skip
 
 
 def make_report(
@@ -152,13 +154,15 @@ def _headline(protocol: dict) -> str:
     worlds = f"worlds {protocol['first_seed']} to {last}, at most {protocol['max_steps']:,} steps"
     if (name := name_of(protocol)) != ALEM:
         return f"{name}, {protocol['num_agents']} agents; {worlds}"
+    without = protocol.get("without")
+    left_out = f", without {without}" if without else ""
     kind = "protocol" if protocol["is_whole_protocol"] else "REDUCED protocol"
     if not protocol["is_comparable"]:
         kind = "OTHER world than the protocol's"
     return (
         f"ALEM {protocol['difficulty']}, rules {protocol['rules_version']}, "
-        f"{protocol['num_agents']} agents, {protocol['num_comm_channels']} channels; {kind}: "
-        f"{worlds}"
+        f"{protocol['num_agents']} agents, {protocol['num_comm_channels']} channels{left_out}; "
+        f"{kind}: {worlds}"
     )
 
 
@@ -187,8 +191,8 @@ def _notes(report: dict, *, has_references: bool) -> list[str]:
     if not protocol["is_comparable"]:
         efficiency = protocol["non_specialist_efficiency"]
         notes.append(
-            "published figures are for 3 agents with 4 channels at the difficulty's own "
-            f"non_specialist_efficiency, and left out (here it is {efficiency})"
+            "published figures are for the whole game with 3 agents and 4 channels at the "
+            f"difficulty's own non_specialist_efficiency, and left out (here it is {efficiency})"
         )
     elif not protocol["is_whole_protocol"]:
         notes.append(

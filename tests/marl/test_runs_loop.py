@@ -32,7 +32,7 @@ OPTIONS = {
     "total_steps": 60, "fit_minibatches": True,
     "env": {
         "difficulty": "hard", "num_agents": 3, "num_comm_channels": 4, "rules_version": "0.2.1",
-        "shared_reward": False, "non_specialist_efficiency": None,
+        "shared_reward": False, "non_specialist_efficiency": None, "without": None,
     },
     "learner": {
         "name": "ippo", "lr": 1e-3, "anneal_lr": False, "gamma": 0.99, "gae_lambda": 0.8,
