@@ -16,7 +16,7 @@ from marl.environments import spread
 from marl.environments.auto_reset import AutoReset
 from marl.environments.jaxmarl_games import JaxMARLGames
 from marl.evaluation import command as evaluation
-from marl.export import load_policy
+from marl.export import load_params, load_policy
 from marl.options import ConfigError
 from marl.read_config import make_train_config
 from marl.training import command as training
@@ -182,7 +182,11 @@ def test_a_run_is_resumed_evaluated_and_exported(learner, tmp_path, capsys):
     assert training.run(composed(*options, "run.stop_after_updates=3")) == 0
     assert "stopped at update 3" in capsys.readouterr().out
     assert training.run(composed(*options)) == 0
-    run = tmp_path / "run"
+    run, whole = tmp_path / "run", tmp_path / "whole"
+    at_once = (*TINY, f"learner={learner}", f"run.dir='{whole}'", "evaluation.worlds=0")
+    assert training.run(composed(*at_once)) == 0
+    weights = [load_params(folder / "policy") for folder in (run, whole)]
+    jax.tree.map(np.testing.assert_array_equal, *weights)
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [r["update"] for r in records if r["kind"] == "training"] == [1, 2, 3, 4]
     judged = [r["evaluation/team_return"] for r in records if r["kind"] == "evaluation"]
