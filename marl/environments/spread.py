@@ -3,8 +3,10 @@
 It is one of the particle environments of Lowe et al. (arXiv 1706.02275).
 """
 
+import contextlib
 import dataclasses
 import importlib.metadata
+import sys
 from importlib.util import find_spec
 from typing import ClassVar
 
@@ -46,7 +48,9 @@ class Spread(EnvOptions):
 
 def make(options: Spread) -> JaxMARLGames:
     """The environment of these options."""
-    import jaxmarl
+    # Importing JaxMARL 0.2 sets both to what they were when Python began: a run would lose its own.
+    with contextlib.redirect_stdout(sys.stdout), contextlib.redirect_stderr(sys.stderr):
+        import jaxmarl
 
     env = jaxmarl.make(
         "MPE_simple_spread_v3",

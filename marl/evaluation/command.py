@@ -229,13 +229,21 @@ def _other_world(card: Mapping, folder: str, asked: AskedWorld) -> EnvOptions:
                 f"env.{name}={value} is an option of ALEM, and policy={folder} plays "
                 f"{card['name']}, as it was trained; leave it out"
             )
-    options = {n: value for n, value in card.items() if n not in ("num_actions", "feature_size")}
+    sizes = ("num_actions", "feature_size")
     try:
-        return make_env_options(options)
+        options = make_env_options({n: value for n, value in card.items() if n not in sizes})
     except ConfigError as error:
         raise export.PolicyError(
             f"policy={folder}: its environment cannot be played here ({error})"
         ) from error
+    env = entry_of(options).make(options)
+    for name in sizes:
+        if getattr(env, name) != card[name]:
+            raise export.PolicyError(
+                f"policy={folder} was made for {card['name']} with {name}={card[name]}, and here "
+                f"that is {getattr(env, name)}; train it again with this version"
+            )
+    return options
 
 
 def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:

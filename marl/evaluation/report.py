@@ -176,9 +176,10 @@ def _notes(report: dict, *, has_references: bool) -> list[str]:
     ]
     above = {n: interval_text(i, "+") for n, i in report.get("above_random", {}).items()}
     if above:
+        heading = _columns(protocol).get(judged_by, "team return").removesuffix(" %")
         notes.append(
-            f"{_columns(protocol)[judged_by].removesuffix(' %')} above random legal play of the "
-            "same worlds: " + ", ".join(f"{name} {interval}" for name, interval in above.items())
+            f"{heading} above random legal play of the same worlds: "
+            + ", ".join(f"{name} {interval}" for name, interval in above.items())
         )
     capped = {n: s["capped_worlds"] for n, s in report["results"].items() if s["capped_worlds"]}
     if capped:

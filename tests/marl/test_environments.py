@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -12,16 +13,19 @@ import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 
-from marl.environments import spread
+from marl.environments import registry, spread
 from marl.environments.auto_reset import AutoReset
 from marl.environments.jaxmarl_games import JaxMARLGames
 from marl.evaluation import command as evaluation
-from marl.export import load_params, load_policy
+from marl.evaluation.protocol import WorldResults
+from marl.evaluation.report import format_report, make_report
+from marl.export import PolicyError, load_params, load_policy
 from marl.options import ConfigError
+from marl.play_config import AskedWorld
 from marl.read_config import make_train_config
 from marl.training import command as training
 from marl.training.counters import Counters
-from marl.types import VectorObservation
+from marl.types import Scoring, VectorObservation
 
 CONF = Path(__file__).parents[2] / "conf"
 OPTIONS = spread.Spread(num_agents=3, num_landmarks=3, local_ratio=0.5, time_limit=25)
@@ -121,6 +125,23 @@ def test_spread_steps_as_jaxmarl_does_and_ends_by_its_time_limit(games):
     assert seen.legal.all() and seen.legal.shape == (2, 3, 5)
 
 
+def test_making_spread_leaves_a_run_its_output():
+    """JaxMARL's import does not: in a process that has not imported it yet."""
+    program = """
+import io, sys
+from test_environments import OPTIONS
+from marl.environments import spread
+out, err = sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+spread.make(OPTIONS)
+assert sys.stdout is out and sys.stderr is err
+sys.__stdout__.write("kept")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=Path(__file__).parent, capture_output=True, text=True
+    )
+    assert done.stdout.endswith("kept"), done.stderr
+
+
 def test_teams_of_unlike_agents_are_refused():
     import jaxmarl
 
@@ -211,6 +232,41 @@ def test_a_run_is_resumed_evaluated_and_exported(learner, tmp_path, capsys):
     assert evaluation.run(asked) == 2
     assert "env.difficulty=hard is an option of ALEM" in capsys.readouterr().err
     _acts_without_its_environment(run / "policy")
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"name": "chess"}, "cannot be played here .env.name='chess' is unknown"),
+        ({"num_landmarks": 99}, "cannot be played here .env.num_landmarks=99"),
+        ({"feature_size": 20}, "with feature_size=20, and here that is 18"),
+        ({"num_actions": 6}, "with num_actions=6, and here that is 5"),
+    ],
+)
+def test_a_card_s_environment_must_be_known_and_fit(games, change, words):
+    card = {"env": registry.describe(OPTIONS, games)}
+    nothing = AskedWorld(**{field.name: None for field in dataclasses.fields(AskedWorld)})
+    assert evaluation.world_for(SimpleNamespace(card=card), "x", nothing) == OPTIONS
+    card["env"] |= change
+    with pytest.raises(PolicyError, match=f"policy=x.*{words}"):
+        evaluation.world_for(SimpleNamespace(card=card), "x", nothing)
+
+
+def test_shares_may_stand_beside_a_return_that_decides(monkeypatch):
+    scoring = Scoring(shares={"met": "Met"})
+    entry = registry.ENVIRONMENTS["spread"]._replace(scoring=scoring)
+    monkeypatch.setitem(registry.ENVIRONMENTS, "spread", entry)
+    worlds = np.arange(2)
+    played = WorldResults(
+        worlds, worlds + 5, worlds - 3.0, worlds > 5, np.zeros((2, 3, 0), bool), {"met": worlds}
+    )
+    report = make_report(
+        {"greedy": played, "random": played},
+        label="x", world={"name": "spread", "num_agents": 3}, max_steps=9, facts={},
+    )  # fmt: skip
+    table = format_report(report)
+    assert "Met %" in table and "50.00 [0.00, 100.00]" in table
+    assert "team return above random legal play of the same worlds: greedy +0.00" in table
 
 
 def _acts_without_its_environment(folder):
