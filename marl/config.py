@@ -11,7 +11,7 @@ import math
 import re
 from importlib.util import find_spec
 
-from marl.env_config import EnvConfig
+from marl.env_config import EnvOptions
 from marl.host.folder import flatten, is_free
 from marl.learners.ppo_config import PPOConfig
 from marl.learners.pqn_config import PQNConfig
@@ -121,7 +121,7 @@ class TrainConfig:
     num_steps: int
     total_steps: int | None
     fit_minibatches: bool
-    env: EnvConfig
+    env: EnvOptions
     learner: LearnerConfig
     network: NetworkConfig | CentralisedConfig | HyperConfig | QNetworkConfig
     logger: LoggerConfig
@@ -184,6 +184,7 @@ class TrainConfig:
         values = dataclasses.asdict(self)
         options = values["learner"].pop("options")
         values["learner"].update({k: v for k, v in options.items() if k not in DERIVED})
+        values["env"] = self.env.as_dict()
         return values
 
     @property

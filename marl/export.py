@@ -33,15 +33,22 @@ _SEPARATOR = "/"
 _ENTRIES = {
     ("label",): str,
     ("env",): dict,
-    ("env", "difficulty"): (str, int, float),
-    ("env", "rules_version"): str,
     ("env", "num_agents"): int,
-    ("env", "num_comm_channels"): int,
     ("env", "num_actions"): int,
-    ("env", "shared_reward"): bool,
     ("network",): dict,
     ("parameters",): dict,
     ("training",): dict,
+}
+# And besides, of a policy for ALEM, whose cards name no environment, or for another.
+_OF_ALEM = {
+    ("env", "difficulty"): (str, int, float),
+    ("env", "rules_version"): str,
+    ("env", "num_comm_channels"): int,
+    ("env", "shared_reward"): bool,
+}
+_OF_OTHERS = {
+    ("env", "name"): str,
+    ("env", "feature_size"): int,
 }
 
 
@@ -102,9 +109,14 @@ class ExportedPolicy:
         if tuple(shape[1:]) != wanted:
             raise PolicyError(
                 f"observation.legal has {shape[1]} agents and {shape[2]} actions; this policy "
-                f"was made for {wanted[0]} and {wanted[1]} (env.num_agents={env['num_agents']}, "
-                f"env.num_comm_channels={env['num_comm_channels']})"
+                f"was made for {wanted[0]} and {wanted[1]}: give it the observations of the "
+                f"environment on its card ({_world_in_words(env)})"
             )
+
+
+def _world_in_words(env: dict) -> str:
+    shapes = ("name", "num_agents", "num_comm_channels")
+    return ", ".join(f"env.{name}={env[name]}" for name in shapes if name in env)
 
 
 def save_policy(folder: Path, params: PyTree, card: dict) -> None:
@@ -164,7 +176,7 @@ def _whole(folder: Path) -> Path:
 
 
 def read_card(folder: Path) -> dict:
-    """The card of a bundle, with everything that `_ENTRIES` lists.
+    """The card of a bundle, with everything that a card must say.
 
     Raises:
         PolicyError: there is none, or it cannot be read, or an entry is missing or of another kind.
@@ -185,12 +197,13 @@ def read_card(folder: Path) -> dict:
             f"policy={folder} has format {card.get('format')}, this program reads {FORMAT}; "
             "export it again with this version"
         )
-    _check_entries(folder, card)
+    _check_entries(folder, card, _ENTRIES)
+    _check_entries(folder, card, _OF_OTHERS if "name" in card["env"] else _OF_ALEM)
     return card
 
 
-def _check_entries(folder: Path, card: dict) -> None:
-    for path, kind in _ENTRIES.items():
+def _check_entries(folder: Path, card: dict, entries: dict) -> None:
+    for path, kind in entries.items():
         *groups, name = path
         holder = card
         for group in groups:

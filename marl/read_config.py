@@ -8,6 +8,7 @@ import typing
 from collections.abc import Mapping
 
 from marl.config import DERIVED, SIZES, UNLIMITED, LearnerConfig, TrainConfig
+from marl.environments.registry import make_env_options
 from marl.host.folder import flatten
 from marl.learners.ppo_config import PPOConfig
 from marl.learners.pqn_config import PQNConfig
@@ -40,6 +41,8 @@ def make_train_config(values: Mapping) -> tuple[TrainConfig, list[str]]:
     names = [field.name for field in dataclasses.fields(TrainConfig)]
     groups = {name: values[name] for name in names if isinstance(values.get(name), Mapping)}
     refuse_unknown(values, names, "", elsewhere=list(flatten(groups)))
+    refuse_missing(values, ["env"], "")
+    values["env"] = make_env_options(values["env"])
     learner = values.pop("learner", None)
     if not isinstance(learner, Mapping):
         raise ConfigError(f"learner={learner!r} must be a group of options; see conf/learner/")
@@ -94,14 +97,13 @@ def _learner_options(
         in_range(name, size, *SIZES[name])
     updates = UNLIMITED if total is None else total // math.prod(sizes.values())
     updates = min(max(1, updates), UNLIMITED)  # TrainConfig refuses what is beyond, by name
-    agents = convert(_get(run, "env", "num_agents"), int, "env.num_agents")
     remarks = []
     if "num_minibatches" in options:
         in_range("learner.num_minibatches", options["num_minibatches"], 1, UNLIMITED)
         options["num_minibatches"], remarks = _fit_minibatches(
             options["num_minibatches"],
             sizes["num_envs"],
-            agents if cls.splits_agents else None,
+            run["env"].num_agents if cls.splits_agents else None,
             convert(run.get("fit_minibatches"), bool, "fit_minibatches"),
         )
     try:
@@ -133,8 +135,3 @@ def _fit_minibatches(
         f"learner.num_minibatches={wanted} does not divide {sum_of} = {sequences}; using {fitting}"
     )
     return fitting, [remark]
-
-
-def _get(values: Mapping, group: str, name: str) -> object:
-    inner = values.get(group)
-    return inner.get(name) if isinstance(inner, Mapping) else None

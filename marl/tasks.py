@@ -31,17 +31,26 @@ def task_for_static(env: Mapping) -> Task:
     """A task to build a policy's network for, without an environment: it has no `step`.
 
     Args:
-        env: "num_agents", "num_comm_channels", as in a policy's card.
+        env: as in a policy's card. Of ALEM "num_agents" and "num_comm_channels"; of others, which
+            need not be installed, "num_agents", "num_actions" and "feature_size".
     """
-    static = StaticParams(num_agents=env["num_agents"], num_comm_channels=env["num_comm_channels"])
+    if "feature_size" in env:
+        agents, actions = env["num_agents"], env["num_actions"]
+        parts = _plain_parts(env["feature_size"])
+    else:
+        static = StaticParams(
+            num_agents=env["num_agents"], num_comm_channels=env["num_comm_channels"]
+        )
+        agents, actions = static.num_agents, static.num_actions
+        parts = _alem_parts(static)
     return Task(
         num_envs=1,
-        num_agents=static.num_agents,
-        num_actions=static.num_actions,
+        num_agents=agents,
+        num_actions=actions,
         active=_no_environment,
         reset=_no_environment,
         step=_no_environment,
-        **_alem_parts(static),
+        **parts,
     )
 
 

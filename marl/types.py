@@ -5,6 +5,7 @@ easily confused have two names: `reset` belongs to an observation and says that 
 which sees it starts afresh; `terminated` and `truncated` belong to an action and cut its return.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
@@ -23,8 +24,32 @@ class HasLegal(Protocol):
     legal: jax.Array  # (E, A, num_actions) bool, True = allowed
 
 
+class BatchEnv(Protocol):
+    """Environments side by side, one for each key, that do not start anew by themselves: what
+    evaluations play. `alem_env.Environment` is of this kind.
+
+    Others than ALEM observe `VectorObservation`s of `feature_size` numbers, and may have
+    `active_agents(state)` (E, A) bool; without it every agent is always active.
+    """
+
+    num_agents: int
+    num_actions: int
+
+    def reset_batch(self, keys: jax.Array, params: PyTree) -> tuple[HasLegal, PyTree]:
+        """Keys (E,); returns (observation, state)."""
+        ...
+
+    def step_batch(
+        self, keys: jax.Array, state: PyTree, actions: jax.Array, params: PyTree
+    ) -> tuple:
+        """Actions (E, A) int32; returns (observation, state, reward (E, A) float32,
+        terminated (E,) bool, truncated (E,) bool, info). Ended environments may go on anyhow."""
+        ...
+
+
 class VectorEnv(Protocol):
-    """E environments that reset themselves. `alem_env.VectorEnv` and the probes are of this kind.
+    """E environments that reset themselves. `alem_env.VectorEnv` and the probes are of this kind,
+    and `marl.environments.auto_reset.AutoReset` makes one of a `BatchEnv`.
 
     `info` (a mapping or an object with these attributes) holds
         final_observation: what `step` would have observed without the reset, like `observation`;
@@ -67,6 +92,27 @@ class Task(NamedTuple):
     active: Callable[[PyTree], jax.Array]
     reset: Callable[..., tuple]
     step: Callable[..., tuple]
+
+
+@dataclasses.dataclass(frozen=True)
+class Scoring:
+    """What the episodes of an environment are judged by.
+
+    Attributes:
+        shares: score -> its heading. Scores that are shares of what can be had: fractions in
+            programs, percent wherever a user reads them. Empty: the team's return is all there is.
+        best: what chooses the best policy, and is compared with random play: one of `shares`, or
+            "team_return".
+        achievements: their names, in the order of the statistic "achievements" (..., n).
+    """
+
+    shares: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    best: str = "team_return"
+    achievements: tuple[str, ...] = ()
+
+    def shown(self, name: str, value: float) -> float:
+        """A statistic in the unit that records, tables and plots have."""
+        return 100.0 * value if name in self.shares else value
 
 
 @struct.dataclass

@@ -2,13 +2,17 @@
 
     python scripts/benchmark.py env    --num-envs 64 [256 1024] [--reference PYTHON] [--json FILE]
     python scripts/benchmark.py phases --num-envs 64
-    python scripts/benchmark.py train  --num-envs 64 --network small
+    python scripts/benchmark.py train  --num-envs 64 --learner ippo mappo --preset published cpu
+                                       [--reference PYTHON --baselines FOLDER]
 
 `env` measures warm world-steps a second with legal mask and observation under random legal play,
 without and with automatic resets; compile time; bytes a world and a stored observation; import
 time. With --reference (an interpreter that has alem-env installed) the two take turns in the same
 call and ratios are printed, above 1 where this project is better. `phases` tells what each phase of
-a step costs. `train` measures whole updates of IPPO, split into rollout and learning.
+a step costs. `train` measures whole updates of real runs, split into rollout, learning and the
+host's part; with --reference (an interpreter with alem-env[baselines-rl]) and --baselines (the
+folder of that name in a checkout of the benchmark's repository) the published IPPO trainer takes
+turns with each, and ratio_train is to its steps a second.
 
 Each takes several sizes in one call, which shows how cost grows. Only ratios carry over to other
 machines. What is measured is compiled anew, whatever compiled programs are kept.
@@ -18,8 +22,13 @@ import argparse
 import json
 import resource
 import sys
+from pathlib import Path
 
 from command_line import MAX_STEPS, MAX_WORLDS, file_to_write, run, whole_number
+from hydra_command import CONF
+
+LEARNERS = sorted(path.stem for path in (CONF / "learner").glob("*.yaml"))
+TRAINER = "ippo_rnn.py"
 
 
 def measure_env(args: argparse.Namespace) -> dict:
@@ -45,32 +54,44 @@ def measure_phases(args: argparse.Namespace) -> dict:
 
 
 def measure_train(args: argparse.Namespace) -> dict:
-    from benchmark_world import CHANNELS, DIFFICULTY
-    from command_line import note
+    from benchmark_train import PublishedTrainer, cases, lacks_for_training, measure_training
+    from benchmark_world import CHANNELS, DIFFICULTY, Reference
+    from reference_python import ReferenceFailed, version_of
 
-    from marl.training.timing import time_updates
-
-    def measure(num_envs: int) -> dict:
-        note(f"{num_envs} worlds: compiling, then measuring {args.repeats} updates ...")
-        return time_updates(
-            num_envs=num_envs, num_steps=args.num_steps, network=args.network,
-            difficulty=DIFFICULTY, channels=CHANNELS, repeats=args.repeats,
-        )  # fmt: skip
-
-    return {"difficulty": DIFFICULTY, "channels": CHANNELS} | by_size(args, measure)
+    result = {"difficulty": DIFFICULTY, "channels": CHANNELS}
+    if not args.reference:
+        figures = [measure_training(case, args, None) | peak_memory() for case in cases(args)]
+        return result | listed(figures)
+    result["reference"] = f"alem-env {version_of(args.reference)}"
+    if lacking := lacks_for_training(args.reference):
+        raise ReferenceFailed(
+            f"--reference {args.reference}: has no {lacking}, which the published trainer needs; "
+            f"{args.reference} -m pip install 'alem-env[baselines-rl]'"
+        )
+    figures, trainer = [], None
+    with Reference(args.reference) as reference:
+        for case in cases(args):
+            if trainer is None or trainer.num_envs != case[0]:
+                trainer = PublishedTrainer(reference, args.baselines, case[0], args.num_steps)
+            figures.append(measure_training(case, args, trainer) | peak_memory())
+    return result | listed(figures)
 
 
 COMMANDS = {
     "env": (measure_env, "the world, also against the reference"),
     "phases": (measure_phases, "each phase of a step by itself"),
-    "train": (measure_train, "whole updates of IPPO"),
+    "train": (measure_train, "whole updates of learners, also against the published trainer"),
 }
 
 
 def by_size(args: argparse.Namespace, measure) -> dict:
-    """The figures of one size, or under "sizes" those of several; memory after each."""
-    sizes = [measure(num_envs) | peak_memory() for num_envs in args.num_envs]
-    return sizes[0] if len(sizes) == 1 else {"sizes": sizes}
+    """`listed` figures of each size; memory after each."""
+    return listed([measure(num_envs) | peak_memory() for num_envs in args.num_envs])
+
+
+def listed(figures: list[dict]) -> dict:
+    """The figures of one measurement, or those of several under "sizes"."""
+    return figures[0] if len(figures) == 1 else {"sizes": figures}
 
 
 def peak_memory() -> dict[str, int]:
@@ -138,12 +159,40 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
         help="steps of each world in an update; default 64",
     )  # fmt: skip
     options["train"].add_argument(
-        "--network",
-        choices=["small", "published"],
-        default="published",
-        help="as network=NAME of scripts/train.py; default: published",
-    )
-    return parser.parse_args(argv)
+        "--learner", choices=LEARNERS, nargs="+", default=["ippo"], metavar="NAME",
+        help=f"as learner=NAME of scripts/train.py, of {', '.join(LEARNERS)}; default: ippo",
+    )  # fmt: skip
+    options["train"].add_argument(
+        "--preset", choices=["published", "cpu"], nargs="+", default=["published"], metavar="NAME",
+        help="network and hyper-parameters: published, cpu (scripts/train.py's own), or both; "
+        "default: published",
+    )  # fmt: skip
+    options["train"].add_argument(
+        "--reference", metavar="PYTHON",
+        help="interpreter that has alem-env[baselines-rl]; take turns with its IPPO trainer",
+    )  # fmt: skip
+    options["train"].add_argument(
+        "--baselines", metavar="FOLDER", type=folder_of_baselines,
+        help=f"folder with the published {TRAINER}, of a checkout of alem-env",
+    )  # fmt: skip
+    args = parser.parse_args(argv)
+    if args.what == "train" and bool(args.reference) != bool(args.baselines):
+        options["train"].error(
+            "--reference and --baselines go together: the interpreter, and the trainers, which "
+            "alem-env's package lacks"
+        )
+    return args
+
+
+def folder_of_baselines(text: str) -> Path:
+    """The type of an argparse option that names the folder of the published trainers."""
+    folder = Path(text)
+    if not (folder / TRAINER).is_file() or not (folder / "config").is_dir():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} holds no {TRAINER} and config/; name the folder `baselines` of a checkout "
+            "of alem-env's repository"
+        )
+    return folder
 
 
 def main() -> int:

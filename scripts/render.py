@@ -98,8 +98,9 @@ def players_of(config):
     import jax.numpy as jnp
 
     from marl import compile_cache, export
+    from marl.env_config import ALEM
+    from marl.environments.alem import make_environment
     from marl.evaluation.command import DEFAULT_WORLD, RANDOM, world_for
-    from marl.evaluation.worlds import make_environment
     from marl.options import in_range
 
     policy = None if config.policy == RANDOM else export.load_policy(config.policy)
@@ -107,6 +108,11 @@ def players_of(config):
         world = config.env.applied_to(DEFAULT_WORLD)
     else:
         world = world_for(policy, config.policy, config.env)
+        if world.name != ALEM:
+            raise export.PolicyError(
+                f"policy={config.policy} plays {world.name}, and only ALEM can be drawn; "
+                "give a policy for ALEM"
+            )
     in_range("agent", config.agent, 0, world.num_agents - 1)
     compile_cache.enable()
 

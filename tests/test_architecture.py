@@ -45,9 +45,10 @@ _MAY_IMPORT = {
     "networks": {"ops"},
     "learners": {"ops", "networks"},
     "host": set(),
-    "evaluation": {"host", "networks"},
-    "training": {"host", "evaluation", "learners", "networks"},
-    "comparison": {"host", "evaluation", "training"},
+    "environments": set(),
+    "evaluation": {"host", "environments", "networks"},
+    "training": {"host", "environments", "evaluation", "learners", "networks"},
+    "comparison": {"host", "environments", "evaluation", "training"},
 }
 
 

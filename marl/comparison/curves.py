@@ -82,10 +82,11 @@ def read_curve(folder: Path, name: str | None) -> Curve | None:
 
 def _world(config: dict) -> str:
     rules, channels, agents, efficiency = (config.get(f"env.{name}") for name in _WORLD)
+    without = config.get("env.without")
     efficiency = "the difficulty's own" if efficiency is None else f"{efficiency:g}"
     return (
         f"{config.get('env.difficulty')}, rules {rules}, non-specialist efficiency {efficiency}, "
-        f"{channels} channels, {agents} agents"
+        f"{channels} channels, {agents} agents" + (f", without {without}" if without else "")
     )
 
 

@@ -10,6 +10,8 @@ import numpy as np
 from alem_env import Achievement, score
 from marl.comparison.rows import KINDS, SCORES, ComparisonError, Conditions
 from marl.config import FREE_OPTIONS
+from marl.env_config import ALEM
+from marl.environments.registry import name_of
 from marl.evaluation.protocol import RANDOM
 from marl.export import PolicyError, read_card
 from marl.host.folder import CONFIG_FILE, RunFolderError, flatten, is_free, read_config
@@ -116,6 +118,10 @@ def _look_into(folder: Path, found: Found) -> None:
             "does; give a run's folder, a folder of runs, or an evaluation file"
         )
     for run in runs:
+        other = (config_of(run) or {}).get("env.name", ALEM)
+        if other != ALEM:
+            found.remarks.append(f"{run} is of env={other}, and left out: tables are of ALEM")
+            continue
         if (run / METRICS_FILE).exists():
             found.runs.append(run)
         if (run / EVALUATION_FILE).exists():
@@ -177,6 +183,8 @@ def read_evaluation(path: Path) -> list[Result]:
 
 
 def _result(path: Path, report: dict, behaviour: str, summary: dict) -> Result:
+    if (other := name_of(report["protocol"])) != ALEM:
+        raise ComparisonError(f"{path}: is of env={other}, and tables are of ALEM; leave it out")
     conditions = _conditions(report["protocol"])
     worlds, facts = summary["worlds"], report["policy"]
     seeds = tuple(int(world["seed"]) for world in worlds)

@@ -82,7 +82,8 @@ def _fault(method: Method) -> str:
         f"env.num_agents={NUM_AGENTS}": conditions.num_agents == NUM_AGENTS,
         "env.non_specialist_efficiency=null": conditions.non_specialist_efficiency
         == _own_efficiency(conditions.difficulty),
-        "the track rl": conditions.track == "rl" and not conditions.other,
+        "the track rl": conditions.track == "rl",
+        "the whole game": not conditions.other,
     }
     wrong = [name for name, is_so in wanted.items() if not is_so]
     if wrong:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from marl import compile_cache, export
-from marl.env_config import EnvConfig
-from marl.evaluation import worlds
+from marl.env_config import ALEM, EnvConfig, EnvOptions
+from marl.environments.registry import entry_of, make_env_options, name_of
 from marl.evaluation.protocol import RANDOM, Evaluator, Interrupted, WorldResults
 from marl.evaluation.report import format_report, make_report, protocol_of
 from marl.host.device import DeviceError, require_device
@@ -134,14 +134,15 @@ class TimeLeft:
 def _run(config: EvaluateConfig, stop: StopRequest) -> int:
     exported, trained, env_config = _player(config)
     compile_cache.enable()
-    env = worlds.make_environment(env_config)
-    world = worlds.describe(env_config, env)
+    environment = entry_of(env_config)
+    env = environment.make(env_config)
+    world = environment.describe(env_config, env)
     seeds = range(config.first_seed, config.first_seed + config.episodes)
     out = _out_file(config, protocol_of(world, seeds, config.max_steps))
     if out is not None:
         require_place(out, "out")
     policy = exported.policy if exported else None
-    evaluator = Evaluator(env, env_config.params(), policy, worlds.outcome_of(env))
+    evaluator = Evaluator(env, env_config.params(), policy, environment.outcome(env))
     display = make_display("auto", "evaluate")
     try:
         results = play_all(
@@ -184,24 +185,30 @@ def _player(config: EvaluateConfig):
     exported = export.load_policy(config.policy)
     card = exported.card
     env_config = world_for(exported, config.policy, config.env)
-    if not config.transfer:
+    if env_config.name == ALEM and not config.transfer:
         export.require_same_task(
             card, difficulty=env_config.label, rules_version=env_config.rules_version
         )
     return exported, card["env"], env_config
 
 
-def world_for(exported: export.ExportedPolicy, folder: str, asked: AskedWorld) -> EnvConfig:
+def world_for(exported: export.ExportedPolicy, folder: str, asked: AskedWorld) -> EnvOptions:
     """The world that a policy of that folder is to play in.
 
     Raises:
         ConfigError: what is asked cannot be.
         PolicyError: its card's world is not known here, or it cannot play in the one asked for.
     """
+    if name_of(exported.card["env"]) != ALEM:
+        return _other_world(exported.card["env"], folder, asked)
     names = ("difficulty", "num_agents", "num_comm_channels", "rules_version", "shared_reward")
     trained = {name: exported.card["env"][name] for name in names}
     try:
-        made_for = EnvConfig(**trained, non_specialist_efficiency=None)
+        made_for = EnvConfig(
+            **trained,
+            non_specialist_efficiency=None,
+            without=exported.card["env"].get("without"),  # cards of earlier versions lack it
+        )
     except ConfigError as error:
         raise export.PolicyError(
             f"policy={folder}: {export.CARD_FILE} describes a world that is not known here "
@@ -214,6 +221,31 @@ def world_for(exported: export.ExportedPolicy, folder: str, asked: AskedWorld) -
     return world
 
 
+def _other_world(card: Mapping, folder: str, asked: AskedWorld) -> EnvOptions:
+    """The environment, not ALEM, of a policy's card."""
+    for name, value in vars(asked).items():
+        if value is not None:
+            raise ConfigError(
+                f"env.{name}={value} is an option of ALEM, and policy={folder} plays "
+                f"{card['name']}, as it was trained; leave it out"
+            )
+    sizes = ("num_actions", "feature_size")
+    try:
+        options = make_env_options({n: value for n, value in card.items() if n not in sizes})
+    except ConfigError as error:
+        raise export.PolicyError(
+            f"policy={folder}: its environment cannot be played here ({error})"
+        ) from error
+    env = entry_of(options).make(options)
+    for name in sizes:
+        if getattr(env, name) != card[name]:
+            raise export.PolicyError(
+                f"policy={folder} was made for {card['name']} with {name}={card[name]}, and here "
+                f"that is {getattr(env, name)}; train it again with this version"
+            )
+    return options
+
+
 def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:
     """Where results go. Other protocols have other names, and so do not replace each other."""
     if config.out is not None:
@@ -221,8 +253,8 @@ def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:
     if config.policy == RANDOM:
         return None
     parts = [
-        f"evaluation_{protocol['difficulty']}",
-        f"rules{protocol['rules_version']}",
+        f"evaluation_{protocol.get('difficulty', name_of(protocol))}",
+        *([f"rules{protocol['rules_version']}"] if "rules_version" in protocol else []),
         f"{protocol['episodes']}worlds_from{protocol['first_seed']}",
         f"{protocol['max_steps']}steps",
     ]

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from alem_env import Achievement, score
+from marl.env_config import ALEM
+from marl.environments.registry import ENVIRONMENTS, name_of
 from marl.evaluation.protocol import (
     FIRST_SEED,
     MAX_STEPS,
@@ -15,14 +16,15 @@ from marl.evaluation.protocol import (
 )
 from marl.evaluation.published import ROWS
 from marl.evaluation.statistics import bootstrap_interval, paired_difference
+from marl.types import Scoring
 from marl.versions import package_versions
 
-# Shown as percent with an interval; the rest of the scores go to the JSON as plain means.
-HEADLINE = score.SHARES
 # Resampling fewer than these covers far less than its level.
 FEW_WORLDS = 10
 # Worlds that published figures were measured in.
-_COMPARABLE = {"num_agents": 3, "num_comm_channels": 4, "own_efficiency": True}
+_COMPARABLE = {
+    "num_agents": 3, "num_comm_channels": 4, "own_efficiency": True, "without": None,
+}  # fmt: skip
 
 
 def make_report(
@@ -43,27 +45,29 @@ def make_report(
         facts: about the policy: learner, steps, seed.
     """
     seeds = next(iter(results.values())).seeds
+    scoring = ENVIRONMENTS[name_of(world)].scoring
     return {
         "label": label,
         "protocol": protocol_of(world, seeds, max_steps),
         "policy": dict(facts),
-        "results": {name: _summary(r) for name, r in results.items()},
-        "above_random": _above_random(results),
+        "results": {name: _summary(r, scoring) for name, r in results.items()},
+        "above_random": _above_random(results, scoring),
         "versions": package_versions(),
     }
 
 
 def protocol_of(world: Mapping[str, object], seeds: Sequence[int], max_steps: int) -> dict:
-    """What an evaluation was, and whether it was the benchmark's whole protocol.
+    """What an evaluation was, and on ALEM, whether it was the benchmark's whole protocol.
 
     Args:
-        world: options of the world, see `worlds.describe`.
+        world: options of the world, as its environment describes them.
         seeds: reset seeds, one after another.
         max_steps: the step limit.
     """
-    is_comparable = all(world.get(name) == value for name, value in _COMPARABLE.items())
+    is_alem = name_of(world) == ALEM
+    is_comparable = is_alem and all(world.get(n) == value for n, value in _COMPARABLE.items())
     is_whole = len(seeds) == NUM_WORLDS and int(seeds[0]) == FIRST_SEED and max_steps == MAX_STEPS
-    return {
+    return dict(world) | {
         "track": TRACK,
         "first_seed": int(seeds[0]),
         "episodes": len(seeds),
@@ -71,41 +75,47 @@ def protocol_of(world: Mapping[str, object], seeds: Sequence[int], max_steps: in
         "is_comparable": is_comparable,
         "is_whole_protocol": is_comparable and is_whole,
         "step_keys": "fold_in(key(seed), step)",
-        **world,
     }
 
 
-def _above_random(results: Mapping[str, WorldResults]) -> dict:
-    """Total of each behaviour beyond that of random play of the same worlds, in percent."""
+def _above_random(results: Mapping[str, WorldResults], scoring: Scoring) -> dict:
+    """What each behaviour has beyond random play of the same worlds, in what is judged by."""
     if RANDOM not in results:
         return {}
-    totals = {name: 100 * np.asarray(r.scores["total"], np.float64) for name, r in results.items()}
-    random = totals.pop(RANDOM)
-    return {name: paired_difference(t, random).as_dict() for name, t in totals.items()}
+    judged = {name: _judged(r, scoring.best) for name, r in results.items()}
+    shown = {name: scoring.shown(scoring.best, values) for name, values in judged.items()}
+    random = shown.pop(RANDOM)
+    return {name: paired_difference(values, random).as_dict() for name, values in shown.items()}
 
 
-def _summary(results: WorldResults) -> dict:
+def _judged(results: WorldResults, name: str) -> np.ndarray:
+    """(W,) what that statistic is in each world."""
+    values = results.scores[name] if name in results.scores else results.team_return
+    return np.asarray(values, np.float64)
+
+
+def _summary(results: WorldResults, scoring: Scoring) -> dict:
     scores = {name: np.asarray(v, np.float64) for name, v in results.scores.items()}
-    summary = {n: bootstrap_interval(100 * scores[n]).as_dict() for n in HEADLINE}
+    shares = scoring.shares
+    summary = {n: bootstrap_interval(100 * scores[n]).as_dict() for n in shares}
     summary["team_return"] = bootstrap_interval(results.team_return).as_dict()
     summary["length"] = bootstrap_interval(results.length).as_dict()
     summary["capped_worlds"] = int(results.capped.sum())
     summary["metrics"] = {
-        n: float(v.mean()) for n, v in scores.items() if n not in HEADLINE and v.ndim == 1
+        n: float(v.mean()) for n, v in scores.items() if n not in shares and v.ndim == 1
     }
     team = results.achievements.any(1)  # (W, n)
     rates = team.mean(0)
-    summary["achievements"] = {
-        Achievement(i).name.lower(): float(rates[i]) for i in np.flatnonzero(rates)
-    }
+    names = scoring.achievements
+    summary["achievements"] = {names[i]: float(rates[i]) for i in np.flatnonzero(rates)}
     summary["worlds"] = [
         {
             "seed": int(results.seeds[w]),
             "length": int(results.length[w]),
             "capped": bool(results.capped[w]),
             "team_return": float(results.team_return[w]),
-            **{n: float(100 * scores[n][w]) for n in HEADLINE},
-            "achievements": [Achievement(i).name.lower() for i in np.flatnonzero(team[w])],
+            **{n: float(100 * scores[n][w]) for n in shares},
+            "achievements": [names[i] for i in np.flatnonzero(team[w])],
         }
         for w in range(len(results.seeds))
     ]
@@ -115,15 +125,22 @@ def _summary(results: WorldResults) -> dict:
 def format_report(report: dict) -> str:
     """A table: our rows with intervals, then reference rows for the same difficulty."""
     protocol = report["protocol"]
-    rows = [("", "Base %", "Coord %", "Total %", "length", "worlds")]
+    columns = _columns(protocol)
+    rows = [("", *columns.values(), "length", "worlds")]
     for behaviour, summary in report["results"].items():
         name = "random legal" if behaviour == RANDOM else f"{report['label']}, {behaviour}"
-        cells = [interval_text(summary[n]) for n in HEADLINE]
+        cells = [interval_text(summary[n]) for n in columns]
         length = f"{summary['length']['mean']:,.0f}"
         rows.append((name, *cells, length, str(summary["length"]["num_worlds"])))
     references = _references(protocol)
     notes = _notes(report, has_references=bool(references))
     return "\n".join([_headline(protocol), *_align(rows, references), *notes])
+
+
+def _columns(protocol: dict) -> dict[str, str]:
+    """Statistics of the table, by their headings."""
+    shares = ENVIRONMENTS[name_of(protocol)].scoring.shares
+    return {n: f"{title} %" for n, title in shares.items()} or {"team_return": "team return"}
 
 
 def _references(protocol: dict) -> list[tuple[str, ...]]:
@@ -136,18 +153,25 @@ def _references(protocol: dict) -> list[tuple[str, ...]]:
 
 def _headline(protocol: dict) -> str:
     last = protocol["first_seed"] + protocol["episodes"] - 1
+    worlds = f"worlds {protocol['first_seed']} to {last}, at most {protocol['max_steps']:,} steps"
+    if (name := name_of(protocol)) != ALEM:
+        return f"{name}, {protocol['num_agents']} agents; {worlds}"
+    without = protocol.get("without")
+    left_out = f", without {without}" if without else ""
     kind = "protocol" if protocol["is_whole_protocol"] else "REDUCED protocol"
     if not protocol["is_comparable"]:
         kind = "OTHER world than the protocol's"
     return (
         f"ALEM {protocol['difficulty']}, rules {protocol['rules_version']}, "
-        f"{protocol['num_agents']} agents, {protocol['num_comm_channels']} channels; {kind}: "
-        f"worlds {protocol['first_seed']} to {last}, at most {protocol['max_steps']:,} steps"
+        f"{protocol['num_agents']} agents, {protocol['num_comm_channels']} channels{left_out}; "
+        f"{kind}: {worlds}"
     )
 
 
 def _notes(report: dict, *, has_references: bool) -> list[str]:
-    some = next(iter(report["results"].values()))["total"]
+    protocol = report["protocol"]
+    judged_by = ENVIRONMENTS[name_of(protocol)].scoring.best
+    some = next(iter(report["results"].values()))[judged_by]
     notes = []
     if (steps := report["policy"].get("env_steps")) is not None:
         notes.append(f"{report['label']}: trained for {steps:,} environment steps")
@@ -162,8 +186,9 @@ def _notes(report: dict, *, has_references: bool) -> list[str]:
         )
     above = {n: interval_text(i, "+") for n, i in report.get("above_random", {}).items()}
     if above:
+        heading = _columns(protocol).get(judged_by, "team return").removesuffix(" %")
         notes.append(
-            "Total above random legal play of the same worlds: "
+            f"{heading} above random legal play of the same worlds: "
             + ", ".join(f"{name} {interval}" for name, interval in above.items())
         )
     capped = {n: s["capped_worlds"] for n, s in report["results"].items() if s["capped_worlds"]}
@@ -172,13 +197,15 @@ def _notes(report: dict, *, has_references: bool) -> list[str]:
             "worlds that met the step limit and count as they stood: "
             + ", ".join(f"{name} {count}" for name, count in capped.items())
         )
-    if not report["protocol"]["is_comparable"]:
-        efficiency = report["protocol"]["non_specialist_efficiency"]
+    if name_of(protocol) != ALEM:
+        return notes
+    if not protocol["is_comparable"]:
+        efficiency = protocol["non_specialist_efficiency"]
         notes.append(
-            "published figures are for 3 agents with 4 channels at the difficulty's own "
-            f"non_specialist_efficiency, and left out (here it is {efficiency})"
+            "published figures are for the whole game with 3 agents and 4 channels at the "
+            f"difficulty's own non_specialist_efficiency, and left out (here it is {efficiency})"
         )
-    elif not report["protocol"]["is_whole_protocol"]:
+    elif not protocol["is_whole_protocol"]:
         notes.append(
             f"the whole protocol is {NUM_WORLDS} worlds from seed {FIRST_SEED}, at most "
             f"{MAX_STEPS:,} steps"

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -237,6 +237,16 @@ def _minibatch_step(policy, config, lr, sequences, carry, improving, chosen):
     return improving, metrics | {"ppo/grad_norm": global_norm(gradient)}
 
 
+class Step(NamedTuple):
+    """An update, compiled: the two programs it is made of, and both together."""
+
+    collect: Callable[[TrainState], tuple[TrainState, Any]]
+    update: Callable[[TrainState, Any], tuple[TrainState, Metrics]]
+
+    def __call__(self, state: TrainState) -> tuple[TrainState, Metrics]:
+        return self.update(*self.collect(state))
+
+
 @dataclasses.dataclass(frozen=True)
 class OnPolicyLearner:
     """The functions above, bound to a task. `train_step` donates its state: do not use it again.
@@ -254,7 +264,7 @@ class OnPolicyLearner:
     collect: Callable[[TrainState], tuple[TrainState, Batch]]
     update: Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
     train_step: Callable[[TrainState], tuple[TrainState, Metrics]]
-    compile: Callable[[TrainState], Callable[[TrainState], tuple[TrainState, Metrics]]]
+    compile: Callable[[TrainState], Step]
 
 
 def make_learner(
@@ -292,7 +302,7 @@ def make_learner(
         collecting = collect.lower(state, env_params)
         learning = update.lower(*collecting.out_info).compile()
         collecting = collecting.compile()
-        return lambda state: learning(*collecting(state, env_params))
+        return Step(lambda state: collecting(state, env_params), learning)
 
     return OnPolicyLearner(
         task=task,

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from marl.config import TrainConfig
 from marl.evaluation.protocol import Evaluator
-from marl.types import Learner, PyTree
+from marl.types import Learner, PyTree, Scoring
 
 
 class End(enum.Enum):
@@ -39,12 +39,14 @@ class Assembly:
         exporter: writes policy bundles.
         evaluator: plays development worlds; None if there are none.
         versions: what a checkpoint must agree with, such as the rules of the world.
+        scoring: what episodes are judged by.
     """
 
     learner: Learner
     exporter: Exporter
     evaluator: Evaluator | None
     versions: dict[str, str]
+    scoring: Scoring = Scoring()
 
 
 @dataclasses.dataclass(frozen=True)

@@ -91,7 +91,11 @@ class Books:
         """Goes on from these numbers."""
         self.counters = counters
         self._development = Development(
-            self._config.evaluation, self._assembly.evaluator, counters, self._stop
+            self._config.evaluation,
+            self._assembly.evaluator,
+            counters,
+            self._stop,
+            self._assembly.scoring,
         )
 
     @property
@@ -184,7 +188,8 @@ class Books:
     def flush(self) -> None:
         """Logs the newest update, with the episodes since the last record."""
         if self._unlogged is not None:
-            self._logger.log(self._unlogged | episode_record(self.counters.episodes))
+            episodes = episode_record(self.counters.episodes, self._assembly.scoring)
+            self._logger.log(self._unlogged | episodes)
             self._unlogged = self.counters.episodes = None
 
     def _stamp(self, kind: str) -> dict:
@@ -208,7 +213,7 @@ class Books:
         if scores is None:  # the loop stops next
             return
         self._logger.log(self._stamp(EVALUATION) | scores)
-        if self._development.note(scores["evaluation/total"]):
+        if self._development.note(scores):
             self._export(BEST_POLICY_FOLDER, params)
 
     @property
@@ -244,7 +249,8 @@ class Books:
     def plot(self) -> None:
         """Draws the curve; a run does not end because that fails."""
         learner, env, seed = self._config.learner, self._config.env, self._config.seed
+        title = f"{learner.name} on {env.title}, seed {seed}"
         try:
-            plot_curve(self._folder, f"{learner.name} on ALEM {env.label}, seed {seed}")
+            plot_curve(self._folder, title, self._assembly.scoring.shares)
         except Exception as error:
             self._display.say(f"the curve could not be drawn ({error}); training is not affected")

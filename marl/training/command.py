@@ -73,18 +73,18 @@ def run(values: Mapping) -> int:
 
 
 def assemble(config: TrainConfig) -> Assembly:
-    """Learner, evaluator and exporter of a run on ALEM."""
-    import alem_env
+    """Learner, evaluator and exporter of a run."""
     from marl import compile_cache
-    from marl.evaluation import worlds
+    from marl.environments.registry import entry_of
     from marl.evaluation.protocol import Evaluator
     from marl.learners import registry
 
     compile_cache.enable()
-    env = worlds.make_environment(config.env)
+    environment = entry_of(config.env)
+    env = environment.make(config.env)
     params = config.env.params()
     learner = registry.get(config.learner.name)(
-        alem_env.VectorEnv(env, config.num_envs),
+        environment.vector(env, config.num_envs),
         config.network,
         config.learner.options,
         params,
@@ -92,7 +92,7 @@ def assemble(config: TrainConfig) -> Assembly:
     card = {
         "label": f"{config.learner.name} ({config.name})",
         "learner": config.learner.name,
-        "env": worlds.describe(config.env, env),
+        "env": environment.describe(config.env, env),
         "network": learner.policy.recipe,
     }
 
@@ -100,8 +100,9 @@ def assemble(config: TrainConfig) -> Assembly:
     return Assembly(
         learner=learner,
         exporter=BundleExporter(card),
-        evaluator=Evaluator(env, judged, learner.policy, worlds.outcome_of(env)),
-        versions={"rules": config.env.rules_version},
+        evaluator=Evaluator(env, judged, learner.policy, environment.outcome(env)),
+        versions=config.env.versions,
+        scoring=environment.scoring,
     )
 
 
@@ -195,7 +196,7 @@ def _is_of(report: dict, outcome: Outcome) -> bool:
 
 def _play(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> dict | None:
     """The report of the final evaluation, or None if it was stopped."""
-    from marl.evaluation import worlds
+    from marl.environments.registry import entry_of
     from marl.evaluation.command import play_all
     from marl.evaluation.protocol import FIRST_SEED, RANDOM, Interrupted
     from marl.evaluation.report import make_report
@@ -214,10 +215,11 @@ def _play(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> dict | Non
     except Interrupted:
         return None
     judged = config.env.for_evaluation()
+    environment = entry_of(judged)
     return make_report(
         results,
         label=f"{config.learner.name} ({config.name})",
-        world=worlds.describe(judged, worlds.make_environment(judged)),
+        world=environment.describe(judged, environment.make(judged)),
         max_steps=options.max_steps,
         facts={"seed": config.seed, **outcome.facts},
     )
@@ -254,8 +256,11 @@ def _best_params(folder: Path, outcome: Outcome) -> object | None:
 
 
 def _scores(report: dict) -> dict:
-    """For the card: headline scores with intervals, and under which protocol."""
-    keep = ("base", "coord", "total", "length", "team_return")
+    """For the card: what is judged, with intervals, and under which protocol."""
+    from marl.environments.registry import ENVIRONMENTS, name_of
+
+    shares = ENVIRONMENTS[name_of(report["protocol"])].scoring.shares
+    keep = (*shares, "length", "team_return")
     results = {name: {k: summary[k] for k in keep} for name, summary in report["results"].items()}
     return {"protocol": report["protocol"], "results": results}
 

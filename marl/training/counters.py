@@ -8,6 +8,8 @@ import numpy as np
 
 from marl.training.loggers import is_evaluation
 
+_SIGNED = ("best_score",)  # returns may be below 0
+
 
 @dataclasses.dataclass
 class Counters:
@@ -18,7 +20,8 @@ class Counters:
         update: updates done.
         seconds: spent in updates over all calls, without compiling.
         evaluated_update: the last update whose evaluation on development worlds came to its end.
-        best_score, best_update: of the best such evaluation under `best_setting`; in percent.
+        best_score, best_update: of the best such evaluation under `best_setting`; as shown to
+            users (shares in percent).
         best_setting: how many worlds and steps that was; scores of others do not compare.
         candidates: how many evaluations there were under `best_setting`.
         episodes: sums over the episodes since the last record, see `episodes.add_sums`.
@@ -44,7 +47,8 @@ class Counters:
         wrong = wrong or [
             name
             for name, value in values.items()
-            if isinstance(value, int | float) and not 0 <= value < math.inf
+            if isinstance(value, int | float)
+            and not (math.isfinite(value) and (value >= 0 or name in _SIGNED))
         ]
         if wrong:
             raise ValueError(f"its counters are not this program's: {', '.join(wrong)}")

@@ -4,8 +4,7 @@ from marl.config import EvaluationConfig
 from marl.evaluation.protocol import DEVELOPMENT_FIRST_SEED, Evaluator, Interrupted
 from marl.host.stopping import StopRequest
 from marl.training.counters import Counters
-from marl.training.episodes import as_shown
-from marl.types import PyTree
+from marl.types import PyTree, Scoring
 
 
 class Development:
@@ -16,6 +15,7 @@ class Development:
         evaluator: plays; None if there are no worlds to play.
         counters: of the run; what was judged is noted there.
         stop: asked at times.
+        scoring: what policies are judged by.
     """
 
     def __init__(
@@ -24,9 +24,10 @@ class Development:
         evaluator: Evaluator | None,
         counters: Counters,
         stop: StopRequest,
+        scoring: Scoring,
     ):
         self._options, self._evaluator = options, evaluator
-        self._counters, self._stop = counters, stop
+        self._counters, self._stop, self._scoring = counters, stop, scoring
 
     def is_due(self, at_end: bool = False) -> bool:
         """Whether the newest policy should be judged, and was not yet. That of the end is, so that
@@ -55,11 +56,13 @@ class Development:
             "team_return": float(results.team_return.mean()),
             "length": float(results.length.mean()),
         }
-        return {f"evaluation/{name}": as_shown(name, mean) for name, mean in means.items()}
+        shown = self._scoring.shown
+        return {f"evaluation/{name}": shown(name, mean) for name, mean in means.items()}
 
-    def note(self, score: float) -> bool:
-        """Notes the newest policy's score, and says whether it is the best so far."""
+    def note(self, means: dict[str, float]) -> bool:
+        """Notes what `play` found of the newest policy, and says whether it is the best so far."""
         counters, options = self._counters, self._options
+        score = means[f"evaluation/{self._scoring.best}"]
         counters.evaluated_update = counters.update
         setting = [options.development_worlds, options.development_max_steps]
         if counters.best_setting != setting:  # scores of another setting do not compare

@@ -4,15 +4,7 @@ import collections
 
 import numpy as np
 
-from alem_env import Achievement, score
-
-# Shares of what can be had: fractions in programs, percent wherever a user reads them.
-SCORES = score.SHARES
-
-
-def as_shown(name: str, value: float) -> float:
-    """A statistic in the unit that records, tables and plots have."""
-    return 100.0 * value if name in SCORES else value
+from marl.types import Scoring
 
 
 class EpisodeWindow:
@@ -45,11 +37,15 @@ def add_sums(a: dict | None, b: dict) -> dict:
     return b if a is None else {name: a[name] + b[name] for name in b}
 
 
-def episode_record(sums: dict | None) -> dict[str, float]:
+def episode_record(sums: dict | None, scoring: Scoring) -> dict[str, float]:
     """Flat record of means an episode.
 
+    Args:
+        sums: of the episodes that ended, or None.
+        scoring: what they mean.
+
     Returns:
-        "episodes/count" and, if there are any, "episodes/<statistic>" as means (scores in
+        "episodes/count" and, if there are any, "episodes/<statistic>" as means (shares in
         percent), and "achievement/<name>": share of (episode, agent) pairs that reached it, where
         above 0.
     """
@@ -62,10 +58,8 @@ def episode_record(sums: dict | None) -> dict[str, float]:
     for name, value in sums.items():
         if name == "achievements":
             rates = np.asarray(value).mean(0) / count
-            record.update({
-                f"achievement/{Achievement(i).name.lower()}": float(rate)
-                for i, rate in enumerate(rates) if rate > 0
-            })  # fmt: skip
+            named = zip(scoring.achievements, rates, strict=True)
+            record.update({f"achievement/{name}": float(rate) for name, rate in named if rate > 0})
         elif name != "count" and np.ndim(value) == 0:
-            record[f"episodes/{name}"] = as_shown(name, float(value) / count)
+            record[f"episodes/{name}"] = scoring.shown(name, float(value) / count)
     return record

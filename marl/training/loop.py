@@ -85,7 +85,7 @@ class _Session:
                 )
                 ending.callback(books.close)
                 self._books.append(books)
-            self._status = Status(self._config, self._books[0].counters)
+            self._status = Status(self._config, self._books[0].counters, self._assembly.scoring)
             self._display.start(1.0, 0.0)
             ending.callback(self._display.stop)
             ending.enter_context(self._heartbeat)
@@ -137,7 +137,7 @@ class _Session:
             return stack([_strong_types(learner.init(key)) for key in keys])
         for books, (_, state, counters) in zip(self._books, restored, strict=True):
             books.go_on_from(counters, state.params)
-        self._status = Status(self._config, self._books[0].counters)
+        self._status = Status(self._config, self._books[0].counters, self._assembly.scoring)
         self._display.say(self._status.resumed())
         self._show()
         return stack([state for _, state, _ in restored])

@@ -1,5 +1,6 @@
 """The learning curve of a run, from its metrics.jsonl."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -7,15 +8,19 @@ import numpy as np
 from marl.training.loggers import is_evaluation, read_records
 
 CURVE_FILE = "curve.png"
-# Two-colour-blind-safe trio for Base, Coord, Total.
-_COLOURS = {"base": "#0072B2", "coord": "#D55E00", "total": "#222222"}
+_COLOURS = ("#0072B2", "#D55E00", "#222222")  # for any eyes to tell apart
 
 
-def plot_curve(folder: Path, title: str) -> Path | None:
+def plot_curve(folder: Path, title: str, shares: Mapping[str, str]) -> Path | None:
     """Draws return and scores against environment steps.
 
     Lines are training episodes, weighted by their number and smoothed; dots are evaluations on
     development worlds.
+
+    Args:
+        folder: of the run.
+        title: above the curves.
+        shares: score -> its name in the legend, as `Scoring.shares`.
 
     Returns:
         The picture's path, or None if no episode has ended yet.
@@ -25,47 +30,61 @@ def plot_curve(folder: Path, title: str) -> Path | None:
         return None
     path = folder / CURVE_FILE
     temporary = path.with_name(f".{CURVE_FILE}")
-    draw(records, title).savefig(temporary, dpi=120, format="png")
+    draw(records, title, shares).savefig(temporary, dpi=120, format="png")
     temporary.replace(path)
     return path
 
 
-def draw(records: list[dict], title: str):
-    """The figure of `plot_curve`, of records among which are episodes."""
+def draw(records: list[dict], title: str, shares: Mapping[str, str]):
+    """The figure of `plot_curve`, of records among which are episodes. Without scores that are
+    shares, evaluations are dots among the returns."""
     from matplotlib.ticker import EngFormatter
 
-    episodes = _of_episodes(records)
-    figure = new_figure(9.0, 3.6, layout="constrained")
-    left, right = figure.subplots(1, 2)
-    steps = np.array([r["env_steps"] for r in episodes])
-    counts = np.array([r["episodes/count"] for r in episodes])
-    left.plot(steps, smooth(episodes, "episodes/team_return", counts), color=_COLOURS["base"])
-    left.set(xlabel="environment steps", ylabel="team return of an episode")
-    evaluations = [r for r in records if is_evaluation(r)]
-    for name, colour in _COLOURS.items():
-        if f"episodes/{name}" in episodes[0]:
-            score = smooth(episodes, f"episodes/{name}", counts)
-            right.plot(steps, score, color=colour, label=name.capitalize())
-        # worlds other than ALEM may have a total only
-        scored = [r for r in evaluations if r.get(f"evaluation/{name}") is not None]
-        right.plot(
-            [r["env_steps"] for r in scored],
-            [r[f"evaluation/{name}"] for r in scored],
-            "o", markersize=3, color=colour, clip_on=False,
-        )  # fmt: skip
-    dots = " (dots: greedy, development worlds)" if evaluations else ""
-    right.set(xlabel=f"environment steps{dots}", ylabel="score, % of the maximum", ylim=(0, None))
-    if right.get_legend_handles_labels()[0]:
-        # Above the axes: curves may begin, and end, in any corner.
-        right.legend(
-            loc="lower right", bbox_to_anchor=(1.0, 1.02), ncols=3, frameon=False, borderaxespad=0.0
+    figure = new_figure(9.0 if shares else 5.0, 3.6, layout="constrained")
+    left, *others = figure.subplots(1, 2 if shares else 1, squeeze=False)[0]
+    dots = " (dots: greedy, development worlds)" if any(map(is_evaluation, records)) else ""
+    _draw_statistics(left, records, {"team_return": None}, with_dots=not shares)
+    left.set(xlabel="environment steps" + dots * (not shares), ylabel="team return of an episode")
+    for right in others:
+        _draw_statistics(right, records, shares, with_dots=True)
+        right.set(
+            xlabel=f"environment steps{dots}", ylabel="score, % of the maximum", ylim=(0, None)
         )
+        if right.get_legend_handles_labels()[0]:
+            # Above the axes: curves may begin, and end, in any corner.
+            right.legend(
+                loc="lower right", bbox_to_anchor=(1.0, 1.02), ncols=len(shares), frameon=False,
+                borderaxespad=0.0,
+            )  # fmt: skip
     figure.suptitle(title, fontsize=10)
-    for axes in (left, right):
+    for axes in (left, *others):
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(alpha=0.3)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     return figure
+
+
+def _draw_statistics(
+    axes, records: list[dict], names: Mapping[str, str | None], *, with_dots: bool
+) -> None:
+    """Lines of training episodes, with these labels, and dots of evaluations."""
+    episodes = _of_episodes(records)
+    steps = np.array([r["env_steps"] for r in episodes])
+    counts = np.array([r["episodes/count"] for r in episodes])
+    for place, (name, label) in enumerate(names.items()):
+        colour = _COLOURS[place % len(_COLOURS)]
+        if f"episodes/{name}" in episodes[0]:
+            axes.plot(
+                steps, smooth(episodes, f"episodes/{name}", counts), color=colour, label=label
+            )
+        # the training of an environment may tell less than its evaluation, and the other way round
+        scored = [r for r in records if is_evaluation(r)] if with_dots else []
+        scored = [r for r in scored if r.get(f"evaluation/{name}") is not None]
+        axes.plot(
+            [r["env_steps"] for r in scored],
+            [r[f"evaluation/{name}"] for r in scored],
+            "o", markersize=3, color=colour, clip_on=False,
+        )  # fmt: skip
 
 
 def _of_episodes(records: list[dict]) -> list[dict]:

@@ -3,7 +3,8 @@
 from marl.config import TrainConfig
 from marl.host.progress import duration
 from marl.training.counters import Counters
-from marl.training.episodes import SCORES, EpisodeWindow, as_shown
+from marl.training.episodes import EpisodeWindow
+from marl.types import Scoring
 
 # The rate is known after so many updates, of which the first is slower; or after one that long, s.
 _UPDATES_TO_KNOW = 5
@@ -16,10 +17,11 @@ class Status:
     Args:
         config: says how long the run is.
         counters: of the run, as they are now.
+        scoring: what episodes are judged by.
     """
 
-    def __init__(self, config: TrainConfig, counters: Counters):
-        self._config, self._counters = config, counters
+    def __init__(self, config: TrainConfig, counters: Counters, scoring: Scoring):
+        self._config, self._counters, self._scoring = config, counters, scoring
         self._window = EpisodeWindow()
         self._update_seconds: float | None = None  # of late, smoothed
         self._seen = 0  # updates of this call
@@ -89,10 +91,11 @@ class Status:
         value = window.mean("team_return")
         if value is not None:
             text += f" | return {value:.2f}"
-        scores = {name: window.mean(name) for name in SCORES}
-        if None not in scores.values():
-            shown = "/".join(f"{as_shown(n, s):.1f}" for n, s in scores.items())
-            text += f" | Base/Coord/Total % {shown}"
+        shares = self._scoring.shares
+        scores = {name: window.mean(name) for name in shares}
+        if scores and None not in scores.values():
+            shown = "/".join(f"{self._scoring.shown(n, s):.1f}" for n, s in scores.items())
+            text += f" | {'/'.join(shares.values())} % {shown}"
         return text
 
     def _seconds_left(self) -> float:

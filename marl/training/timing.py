@@ -1,67 +1,94 @@
-"""How fast whole updates are, and where the time goes. For `scripts/benchmark.py`."""
+"""How fast a run is, and where its time goes. For `scripts/benchmark.py`."""
 
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import jax
 
-import alem_env
-from marl.learners import ippo
-from marl.learners.ppo_config import PPOConfig
-from marl.networks import factory
+from marl.config import TrainConfig
+from marl.host.folder import prepare
+from marl.host.stopping import StopRequest
+from marl.training.assembly import Assembly
+from marl.training.loop import train
+from marl.types import Learner, Policy, PyTree
 
-NETWORKS = {"small": factory.CPU, "published": factory.PUBLISHED}  # as conf/network/
+WARM_UP = 1  # updates ahead of those that are measured
 
 
 def time_updates(
-    *, num_envs: int, num_steps: int, network: str, difficulty: str, channels: int, repeats: int
+    config: TrainConfig,
+    assembly: Assembly,
+    folder: Path,
+    between: Callable[[], None] | None = None,
 ) -> dict[str, float]:
-    """Times IPPO on ALEM: rollout and learning by themselves, each compiled and warmed up first.
+    """Does a run, as `scripts/train.py` would, and looks at the clock.
 
     Args:
-        num_envs: worlds side by side.
-        num_steps: steps of each world between two updates.
-        network: key of `NETWORKS`.
-        difficulty: of the world.
-        channels: message actions.
-        repeats: measurements; the median counts.
+        config: the options; its updates after the first are measured. Evaluations count as the
+            host's: leave them out.
+        assembly: learner and exporter. What the learner compiles must tell its two programs apart
+            (`marl.learners.on_policy.Step`).
+        folder: where the run may be, an empty one.
+        between: called between two updates; its time does not count.
 
     Returns:
-        World-steps a second, seconds of rollout and learning an update, seconds to compile.
+        Medians over the measured updates: seconds of rollout and learning, and of the host, which
+        is everything between two updates (metrics, log, counters, stop requests; savings where they
+        fall); environment steps a second; and seconds to compile.
     """
-    env = alem_env.VectorEnv(alem_env.make(num_comm_channels=channels), num_envs)
-    sequences = num_envs * env.num_agents
-    config = PPOConfig(
-        num_envs=num_envs,
-        num_steps=num_steps,
-        num_minibatches=max(m for m in range(1, 9) if sequences % m == 0),
-        total_updates=repeats + 1,
-    )
-    learner = ippo.make(env, NETWORKS[network], config, alem_env.difficulty(difficulty))
-    state = learner.init(jax.random.key(0))
-    collect, update = learner.collect, learner.update
-    first_collect, (state, batch) = _seconds(collect, state)
-    first_update, (state, _) = _seconds(update, state, batch)
-    rollouts, updates = [], []
-    for _ in range(repeats):
-        seconds, (state, batch) = _seconds(collect, state)
-        rollouts.append(seconds)
-        seconds, (state, _) = _seconds(update, state, batch)
-        updates.append(seconds)
-    rollout, learning = statistics.median(rollouts), statistics.median(updates)
-    return dict(
-        num_envs=num_envs,
-        num_steps=num_steps,
-        network=network,
-        steps_per_s=num_envs * num_steps / (rollout + learning),
-        rollout_s=rollout,
-        learning_s=learning,
-        compile_s=first_collect + first_update - rollout - learning,
-    )
+    learner = _Timed(assembly.learner, between)
+    train(config, dataclasses.replace(assembly, learner=learner), prepare(folder), StopRequest())
+    measured = learner.updates[WARM_UP:]
+    rollout = statistics.median(update.rollout for update in measured)
+    learning = statistics.median(update.learning for update in measured)
+    host = statistics.median(update.host for update in measured)
+    return {
+        "steps_per_s": config.steps_per_update / (rollout + learning + host),
+        "rollout_s": rollout,
+        "learning_s": learning,
+        "host_s": host,
+        "compile_s": learner.compile_s,
+    }
 
 
-def _seconds(function: Callable, *args):
-    started = time.perf_counter()
-    result = jax.block_until_ready(function(*args))
-    return time.perf_counter() - started, result
+@dataclasses.dataclass(frozen=True)
+class _Update:
+    """Seconds of an update, and of the host ahead of it."""
+
+    host: float
+    rollout: float
+    learning: float
+
+
+class _Timed:
+    """A `Learner` that notes how long its updates take."""
+
+    def __init__(self, learner: Learner, between: Callable[[], None] | None):
+        self._learner, self._between = learner, between or (lambda: None)
+        self.policy: Policy = learner.policy
+        self.init, self.train_step = learner.init, learner.train_step
+        self.updates: list[_Update] = []
+        self.compile_s = 0.0
+
+    def compile(self, state: PyTree) -> Callable:
+        started = time.perf_counter()
+        step = self._learner.compile(state)
+        self.compile_s = time.perf_counter() - started
+        ended = time.perf_counter()
+
+        def timed(state):
+            nonlocal ended
+            host = time.perf_counter() - ended
+            self._between()
+            started = time.perf_counter()
+            collected = jax.block_until_ready(step.collect(state))
+            played = time.perf_counter()
+            result = jax.block_until_ready(step.update(*collected))
+            ended = time.perf_counter()
+            self.updates.append(_Update(host, played - started, ended - played))
+            return result
+
+        return timed

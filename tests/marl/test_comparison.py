@@ -261,6 +261,17 @@ def published(name, difficulty, steps=None):
     return row
 
 
+def test_runs_of_other_environments_are_left_out(tmp_path):
+    ours = write_run(tmp_path / "a", [[WOOD]] * 2)
+    other = write_run(tmp_path / "b", [[WOOD]] * 2, protocol={"name": "spread"})
+    config = other.with_name("config.yaml")
+    config.write_text(config.read_text().replace("env:", "env:\n  name: spread"))
+    found = find([str(tmp_path)])
+    assert found.files == [ours] and "b is of env=spread" in found.remarks[0]
+    with pytest.raises(ComparisonError, match="b/evaluation.json: is of env=spread"):
+        read_evaluation(other)
+
+
 def test_published_figures_are_the_source_s():
     rows = published_rows()
     assert [sum(r.conditions.track == t for r in rows) for t in ("rl", "llm")] == [28, 44]

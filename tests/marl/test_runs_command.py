@@ -11,6 +11,7 @@ import pytest
 from test_runs_loop import OPTIONS
 from toys import CARD, ToyLearner, ToyWorld, toy_policy
 
+from marl.environments.alem import SCORING
 from marl.evaluation.protocol import Evaluator
 from marl.export import load_params, read_card, update_card
 from marl.host.exits import Jobs
@@ -45,7 +46,7 @@ def judge():
 def call(tmp_path, monkeypatch, judge):
     def call(learner=None, updates=5, **options):
         exporter = BundleExporter(CARD)
-        parts = Assembly(learner or ToyLearner(), exporter, judge, {})
+        parts = Assembly(learner or ToyLearner(), exporter, judge, {}, SCORING)
         monkeypatch.setattr(command, "assemble", lambda config: parts)
         values = json.loads(json.dumps(OPTIONS))
         values["total_steps"] = 10 * updates

@@ -12,11 +12,11 @@ import pytest
 from omegaconf import OmegaConf
 from toys import ToyWorld, toy_policy
 
+from marl.environments.alem import describe, make_environment
 from marl.evaluation import protocol
 from marl.evaluation.command import DEFAULT_WORLD, _out_file, play_all
 from marl.evaluation.protocol import BEHAVIOURS, Evaluator, Interrupted, _world_keys
 from marl.evaluation.report import format_report, make_report, protocol_of
-from marl.evaluation.worlds import describe, make_environment
 from marl.host.heartbeat import Heartbeat
 from marl.host.progress import Lines, Silent, duration
 from marl.networks.factory import NetworkConfig, make_policy

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from toys import ToyLearner, ToyWorld, toy_policy
 
+from marl.environments.alem import SCORING
 from marl.evaluation.protocol import Evaluator
 from marl.host.folder import RunFolderError, locked, prepare, require_space
 from marl.host.stopping import StopRequest
@@ -31,7 +32,7 @@ OPTIONS = {
     "total_steps": 60, "fit_minibatches": True,
     "env": {
         "difficulty": "hard", "num_agents": 3, "num_comm_channels": 4, "rules_version": "0.2.1",
-        "shared_reward": False, "non_specialist_efficiency": None,
+        "shared_reward": False, "non_specialist_efficiency": None, "without": None,
     },
     "learner": {
         "name": "ippo", "lr": 1e-3, "anneal_lr": False, "gamma": 0.99, "gae_lambda": 0.8,
@@ -95,7 +96,7 @@ class ToyExporter:
 
 
 def assembly(learner=None, evaluator=None):
-    return Assembly(learner or ToyLearner(), ToyExporter(), evaluator, {"rules": "0.2.1"})
+    return Assembly(learner or ToyLearner(), ToyExporter(), evaluator, {"rules": "0.2.1"}, SCORING)
 
 
 def run(folder, config, parts=None, stop=None):
@@ -262,7 +263,7 @@ def test_a_checkpoint_of_another_shape_is_refused_by_the_leaf(tmp_path):
 
 def test_a_checkpoint_of_other_rules_is_refused(tmp_path):
     run(tmp_path, config_for(2))
-    other = Assembly(ToyLearner(), ToyExporter(), None, {"rules": "0.1.0"})
+    other = dataclasses.replace(assembly(), versions={"rules": "0.1.0"})
     with pytest.raises(CheckpointError, match=r"rules 0.2.1, this program has 0.1.0"):
         run(tmp_path, config_for(3), other)
 

@@ -22,6 +22,7 @@ from test_runs_loop import (
 )
 from toys import ToyLearner, ToyWorld, toy_policy
 
+from marl.environments.alem import SCORING
 from marl.evaluation.protocol import Evaluator, Interrupted
 from marl.host import files, folder
 from marl.host.progress import Lines
@@ -244,7 +245,7 @@ def test_the_legend_lies_beside_the_curves():
     record = {"kind": "training", "episodes/count": 1.0, "episodes/team_return": 1.0}
     scores = {f"episodes/{name}": 9.0 for name in ("base", "coord", "total")}
     records = [record | scores | {"update": n, "env_steps": 10 * n} for n in (1, 2, 3)]
-    figure = plots.draw(records, "a run")
+    figure = plots.draw(records, "a run", SCORING.shares)
     figure.draw_without_rendering()
     axes = figure.axes[1]
     legend = axes.get_legend().get_window_extent()
@@ -255,7 +256,7 @@ def test_the_legend_lies_beside_the_curves():
 def test_a_stop_does_not_wait_for_many_curves(tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(loop, "SECONDS_OF_PLOTS_AFTER_A_STOP", -1.0)
-    monkeypatch.setattr(books, "plot_curve", lambda folder, title: drawn.append(folder.name))
+    monkeypatch.setattr(books, "plot_curve", lambda folder, *_: drawn.append(folder.name))
     config, stop = dataclasses.replace(config_for(6), num_seeds=2), StopRequest()
 
     class Stopped(ToyLearner):

@@ -2,9 +2,11 @@
 
 import ast
 import json
+import sys
 from pathlib import Path
 
 import benchmark
+import benchmark_train
 import jax
 import jax.numpy as jnp
 import pytest
@@ -12,6 +14,7 @@ from commands import call, lines
 
 import alem_env
 from alem_env.core.batch import single_world
+from marl.learners.registry import LEARNERS
 
 STEP = Path(alem_env.__file__).with_name("step.py")
 
@@ -44,6 +47,43 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(tmp_path, caps
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
     assert benchmark.parse(["env", "--json", str(tmp_path / "x.json")]).json.name == "x.json"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--learner", "dqn"], "invalid choice: 'dqn'"),
+        (["--preset", "tiny"], "invalid choice: 'tiny'"),
+        (["--reference", "python"], "--reference and --baselines go together"),
+        (["--baselines", "{good}"], "--reference and --baselines go together"),
+        (["--reference", "python", "--baselines", "{bad}"], "holds no ippo_rnn.py and config/"),
+    ],
+)
+def test_what_cannot_be_measured_of_training_is_refused(options, words, tmp_path, capsys):
+    (tmp_path / "good" / "config").mkdir(parents=True)
+    (tmp_path / "good" / "ippo_rnn.py").touch()
+    places = {"good": tmp_path / "good", "bad": tmp_path}
+    with pytest.raises(SystemExit) as leaving:
+        benchmark.parse(["train", *(option.format(**places) for option in options)])
+    assert leaving.value.code == 2 and words in capsys.readouterr().err
+
+
+def test_every_learner_is_measured_as_scripts_train_would_run_it():
+    asked = ["train", "--num-envs", "3", "6", "--preset", "published", "cpu", "--learner"]
+    args = benchmark.parse([*asked, *LEARNERS, "--num-steps", "4"])
+    measured = list(benchmark_train.cases(args))
+    assert len(measured) == 2 * 2 * len(LEARNERS) and set(benchmark.LEARNERS) == set(LEARNERS)
+    for num_envs, preset, learner in measured:
+        config = benchmark_train.config_of(num_envs, args.num_steps, preset, learner, repeats=5)
+        assert config.learner.name == learner and config.num_envs == num_envs
+        assert config.num_updates == 6 and config.env.label == "hard"
+        assert config.network.hidden_size == {
+            "cpu": 128, "published": 1024 if learner == "pqn_vdn" else 512,
+        }[preset]  # fmt: skip
+
+
+def test_what_the_published_trainer_needs_is_looked_for():
+    assert benchmark_train.lacks_for_training(sys.executable) == "alem"
 
 
 def test_one_size_is_flat_and_several_are_listed():
@@ -112,8 +152,8 @@ def test_figures_of_a_tiny_call(tmp_path):
     assert world["step_with_resets_us"] > 0 and world["state_bytes"] > 1000
     phases = figures("phases", "--steps", "3")
     assert phases["phases_us"]["mobs.move_mobs"] > 0
-    learning = figures("train", "--num-steps", "2", "--network", "small")
-    took = learning["rollout_s"] + learning["learning_s"]
+    learning = figures("train", "--num-steps", "2", "--preset", "cpu", "--learner", "pqn_vdn")
+    took = learning["rollout_s"] + learning["learning_s"] + learning["host_s"]
     assert learning["steps_per_s"] == pytest.approx(4 / took)
 
 
