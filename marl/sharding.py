@@ -11,7 +11,6 @@ Without a mesh, on one device, nothing here does anything.
 """
 
 import contextlib
-import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 
@@ -24,7 +23,7 @@ from marl.types import PyTree, TrainState, is_stacked
 
 AXIS = "world_shards"
 
-# Fields of `TrainState` that have a row for each world. All others are whole everywhere.
+# Fields of `TrainState` with a row for each world. All others are whole everywhere.
 _DIVIDED = ("env_state", "observation", "reset", "carry")
 
 
@@ -53,18 +52,16 @@ def mesh_of(state: TrainState) -> Mesh | None:
 
 
 def _layout(state: TrainState, mesh: Mesh) -> TrainState:
-    seeds = (None,) * is_stacked(state)
-    divided = NamedSharding(mesh, PartitionSpec(*seeds, AXIS))
+    axis = int(is_stacked(state))
+    worlds = state.reset.shape[axis]
+    divided = NamedSharding(mesh, PartitionSpec(*(None,) * axis, AXIS))
     whole = NamedSharding(mesh, PartitionSpec())
-    return state.replace(
-        **{
-            field.name: jax.tree.map(
-                lambda _, lies=divided if field.name in _DIVIDED else whole: lies,
-                getattr(state, field.name),
-            )
-            for field in dataclasses.fields(state)
-        }
-    )
+
+    def lies(leaf):  # an environment may also keep what its worlds have in common
+        return divided if leaf.shape[axis : axis + 1] == (worlds,) else whole
+
+    layout = jax.tree.map(lambda _: whole, state)
+    return layout.replace(**{name: jax.tree.map(lies, getattr(state, name)) for name in _DIVIDED})
 
 
 def copied(tree: PyTree, mesh: Mesh | None) -> PyTree:

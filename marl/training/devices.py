@@ -102,7 +102,7 @@ def require_room_for_update(config: TrainConfig, step: Callable, mesh: Mesh | No
             f"learner.num_minibatches={config.learner.options.num_minibatches}: an update takes "
             f"about {_in_words(needs)}{on} ({each}), and there are {_in_words(has)}"
         )
-    of = f" of {_in_words(has)}" * (has is not None)
+    of = "" if has is None else f" of {_in_words(has)}"
     return f"an update takes about {_in_words(needs)}{of} of memory{on} ({each})"
 
 
