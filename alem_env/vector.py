@@ -97,7 +97,7 @@ class VectorEnv:
         Raises:
             ValueError: no such keys, or parameters that cannot be meant.
         """
-        keys = self._keys(key)
+        keys = self.keys(key)
         params = check_params(params, self.env.static)
         return _reset(self, keys, params)
 
@@ -124,7 +124,7 @@ class VectorEnv:
         Raises:
             ValueError: no such keys, state or actions, or parameters that cannot be meant.
         """
-        keys = self._keys(key)
+        keys = self.keys(key)
         actions = self.env.checked_actions(actions, (self.num_envs, self.num_agents))
         params = check_params(params, self.env.static)
         if not isinstance(state, VectorState):
@@ -135,8 +135,9 @@ class VectorEnv:
         check_state(state.env_state, self.env.static, self.num_envs)
         return _step(self, keys, state, actions, params)
 
-    def _keys(self, key: jax.Array) -> jax.Array:
-        """(E, 2) words, of E keys or split from one."""
+    def keys(self, key: jax.Array) -> jax.Array:
+        """What `reset` and `step` make of a key: (E, 2) words, one key for each world. Worlds that
+        are stepped in parts, with their own of these keys, do as they would together."""
         words = rng.words(key)
         if words.ndim == 1:
             return rng.split(words, self.num_envs)

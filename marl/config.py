@@ -76,6 +76,7 @@ class RunConfig:
     """The run's folder and time slices. Meanings are in conf/run/default.yaml."""
 
     dir: str | None
+    devices: int | None
     minutes: float
     stop_after_updates: int | None
     checkpoint_every_updates: int
@@ -85,6 +86,7 @@ class RunConfig:
     def __post_init__(self):
         if not 0.0 < self.minutes < math.inf:
             raise ConfigError(f"run.minutes={self.minutes} must be above 0")
+        in_range("run.devices", self.devices, 1, UNLIMITED)
         in_range("run.stop_after_updates", self.stop_after_updates, 1, UNLIMITED)
         for name in ("checkpoint_every_updates", "keep_checkpoints", "log_every_updates"):
             in_range(f"run.{name}", getattr(self, name), 1, UNLIMITED)

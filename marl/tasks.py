@@ -1,10 +1,12 @@
 """From an environment to the functions a learner needs of it."""
 
+import dataclasses
 from collections.abc import Mapping
 
 import jax.numpy as jnp
 
-from alem_env import StaticParams, dense
+from alem_env import StaticParams, VectorEnv, dense
+from marl.sharding import by_worlds, num_shards
 from marl.types import Sparse, Task, VectorObservation
 
 
@@ -16,15 +18,31 @@ def make_task(env) -> Task:
     """
     is_alem = hasattr(getattr(env, "env", None), "static")
     parts = _alem_parts(env.env.static) if is_alem else _plain_parts(env.feature_size)
+    step = _step_by_worlds(env) if is_alem else env.step
     return Task(
         num_envs=env.num_envs,
         num_agents=env.num_agents,
         num_actions=env.num_actions,
         active=getattr(env, "active_agents", _everyone(env)),
         reset=env.reset,
-        step=env.step,
+        step=step,
         **parts,
     )
+
+
+def _step_by_worlds(env: VectorEnv):
+    """`env.step`. Of many devices each steps its own worlds, so that it does what is rare when one
+    of its own needs it, and new worlds stay where the old ones were."""
+
+    def step(key, state, actions, params):
+        count = num_shards()
+        if count == 1:
+            return env.step(key, state, actions, params)
+        own = dataclasses.replace(env, num_envs=env.num_envs // count, reset_chunk=None)
+        stepped = by_worlds(own.step, in_axes=(0, 0, 0, None), out_axes=0)
+        return stepped(env.keys(key), state, actions, params)
+
+    return step
 
 
 def task_for_static(env: Mapping) -> Task:

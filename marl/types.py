@@ -206,7 +206,9 @@ class Policy(NamedTuple):
 class Learner(Protocol):
     """One way to learn. All functions are pure; `train_step` is jitted and donates its state, and
     so does what `compile` returns: `train_step`, compiled for states like the one given, which may
-    be of several seeds (`is_stacked`; their metrics are stacked as well)."""
+    be of several seeds (`is_stacked`; their metrics are stacked as well) and lie on several devices
+    (`marl.sharding.place`). What it returns may have `programs`, names -> `jax.stages.Compiled`,
+    of which the memory is told."""
 
     policy: Policy
 

@@ -1,6 +1,13 @@
-"""The device that a program computes on: that there is one, and how much it holds."""
+"""The devices that a program computes on: that there are any, and how much they hold."""
 
+import contextlib
 import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_MEMORY = Path("/proc/meminfo")  # Linux; elsewhere all that the machine has must do
+_ALLOWED = Path("/sys/fs/cgroup/memory.max")  # bytes that a container may have, or "max"
 
 
 class DeviceError(RuntimeError):
@@ -27,16 +34,21 @@ def require_device() -> None:
         )
 
 
-def memory_of_device() -> int:
-    """Bytes that the device has: its own memory, or the machine's where it shares that."""
-    import jax
+def memory_of(devices: Sequence[Any]) -> int | None:
+    """Bytes that jax devices hold together; of CPUs, which share the machine's memory, what is free
+    of it. None if they do not tell."""
+    if devices[0].platform == "cpu":
+        return _free_memory()
+    limits = [(device.memory_stats() or {}).get("bytes_limit") for device in devices]
+    return sum(limits) if all(limits) else None
 
-    stats = jax.devices()[0].memory_stats() or {}
-    return stats.get("bytes_limit") or os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
-
-def require_memory(num_bytes: int) -> None:
-    """Raises MemoryError if a device is smaller than what it should hold."""
-    has = memory_of_device()
-    if num_bytes > has:
-        raise MemoryError(f"at least {num_bytes / 1e9:,.1f} GB, and there are {has / 1e9:,.1f} GB")
+def _free_memory() -> int:
+    """Bytes of the machine's memory that programs can still have."""
+    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(OSError, ValueError, LookupError):
+        lines = dict(line.split(":", 1) for line in _MEMORY.read_text().splitlines())
+        free = 1024 * int(lines["MemAvailable"].split()[0])
+    with contextlib.suppress(OSError, ValueError):
+        free = min(free, int(_ALLOWED.read_text()))
+    return free

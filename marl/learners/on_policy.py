@@ -18,6 +18,7 @@ from marl.ops import value_norm
 from marl.ops.clipping import CLIPS
 from marl.ops.gae import gae
 from marl.ops.statistics import explained_variance, global_norm, masked_mean, standardise
+from marl.sharding import copied, layout, mesh_of, take, tracing
 from marl.types import Batch, Metrics, Policy, PyTree, Task, TrainState, is_stacked
 
 _MEASURED = "measured"  # among a step's metrics: its minibatch was looked at
@@ -225,8 +226,7 @@ def _means(config: PPOConfig, steps: Metrics) -> Metrics:
 def _minibatch_step(policy, config, lr, sequences, carry, improving, chosen):
     """One gradient step on the chosen sequences."""
     params, opt_state, norm = improving
-    part = jax.tree.map(lambda leaf: jnp.take(leaf, chosen, axis=1), sequences)
-    start = jax.tree.map(lambda leaf: jnp.take(leaf, chosen, axis=0), carry)
+    part, start = take(sequences, chosen, axis=1), take(carry, chosen, axis=0)
     if norm is not None:
         norm = value_norm.follow(norm, part.target)
     gradient_of = jax.grad(functools.partial(loss, policy, config), has_aux=True)
@@ -235,16 +235,6 @@ def _minibatch_step(policy, config, lr, sequences, carry, improving, chosen):
     params = jax.tree.map(lambda p, d: p - lr * d, params, direction)
     improving = Improving(params, opt_state, norm)
     return improving, metrics | {"ppo/grad_norm": global_norm(gradient)}
-
-
-class Step(NamedTuple):
-    """An update, compiled: the two programs it is made of, and both together."""
-
-    collect: Callable[[TrainState], tuple[TrainState, Any]]
-    update: Callable[[TrainState, Any], tuple[TrainState, Metrics]]
-
-    def __call__(self, state: TrainState) -> tuple[TrainState, Metrics]:
-        return self.update(*self.collect(state))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,7 +254,7 @@ class OnPolicyLearner:
     collect: Callable[[TrainState], tuple[TrainState, Batch]]
     update: Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
     train_step: Callable[[TrainState], tuple[TrainState, Metrics]]
-    compile: Callable[[TrainState], Step]
+    compile: Callable[[TrainState], "CompiledStep"]
 
 
 def make_learner(
@@ -294,16 +284,6 @@ def make_learner(
     collect_on = compiled(bound_collect, donate_argnums=0)
     update_on = jax.jit(bound_update, donate_argnums=0)
 
-    def compile_step(state):
-        collect, update = collect_on, update_on
-        if is_stacked(state):
-            collect = compiled(jax.vmap(bound_collect, (0, None)), donate_argnums=0)
-            update = jax.jit(jax.vmap(bound_update), donate_argnums=0)
-        collecting = collect.lower(state, env_params)
-        learning = update.lower(*collecting.out_info).compile()
-        collecting = collecting.compile()
-        return Step(lambda state: collecting(state, env_params), learning)
-
     return OnPolicyLearner(
         task=task,
         policy=policy,
@@ -313,5 +293,53 @@ def make_learner(
         collect=lambda state: jit_collect(state, env_params),
         update=jax.jit(bound_update),
         train_step=lambda state: update_on(*collect_on(state, env_params)),
-        compile=compile_step,
+        compile=functools.partial(compile_step, bound_collect, bound_update, env_params),
     )
+
+
+def compile_step(
+    collect: Callable, update: Callable, env_params: PyTree, state: TrainState
+) -> "CompiledStep":
+    """The step of one learner or, where the state is of several seeds, of all of them, on the
+    devices that the state was placed on. Its results lie there as well."""
+    if is_stacked(state):
+        collect, update = jax.vmap(collect, (0, None)), jax.vmap(update)
+    mesh, lies = mesh_of(state), layout(state)
+    env_params = copied(env_params, mesh)
+    options = dict(donate_argnums=0, out_shardings=(lies, None))
+    with tracing(mesh):
+        collecting = compiled(collect, **options).lower(state, env_params)
+        played = collecting.out_info
+        collecting = collecting.compile()
+        if mesh is not None:
+            played = jax.tree.map(_lying, played, collecting.output_shardings)
+        learning = jax.jit(update, **options).lower(*played).compile()
+    return CompiledStep(collecting, learning, env_params)
+
+
+def _lying(shape, sharding) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding)
+
+
+class CompiledStep(NamedTuple):
+    """An update, compiled: the two programs it is made of, and both together."""
+
+    collecting: jax.stages.Compiled
+    learning: jax.stages.Compiled
+    env_params: PyTree
+
+    def collect(self, state: TrainState) -> tuple[TrainState, Any]:
+        """A rollout, as `OnPolicyLearner.collect`."""
+        return self.collecting(state, self.env_params)
+
+    def update(self, state: TrainState, batch: Any) -> tuple[TrainState, Metrics]:
+        """What is learnt from it, as `OnPolicyLearner.update`."""
+        return self.learning(state, batch)
+
+    def __call__(self, state: TrainState) -> tuple[TrainState, Metrics]:
+        return self.update(*self.collect(state))
+
+    @property
+    def programs(self) -> dict[str, jax.stages.Compiled]:
+        """What it runs, by names for the user."""
+        return {"the rollout": self.collecting, "learning": self.learning}

@@ -20,6 +20,7 @@ from marl.learners.pqn_config import PQNConfig
 from marl.networks.q_network import QNetworkConfig, make_q_policy
 from marl.ops.q_lambda import chosen_value, q_lambda
 from marl.ops.statistics import explained_variance, global_norm
+from marl.sharding import take
 from marl.tasks import make_task
 from marl.types import Metrics, Policy, PyTree, Task, TrainState
 
@@ -190,10 +191,8 @@ def _minibatch_step(policy, config, lr, batch, learner, chosen):
 
 def choose_worlds(batch: TeamBatch, chosen: jax.Array) -> TeamBatch:
     """The batch of those worlds (n,) alone; `episodes` stay as they are."""
-    part = jax.tree.map(
-        lambda leaf: jnp.take(leaf, chosen, axis=1), batch._replace(carry=(), episodes=())
-    )
-    carry = jax.tree.map(lambda leaf: jnp.take(leaf, chosen, axis=0), batch.carry)
+    part = take(batch._replace(carry=(), episodes=()), chosen, axis=1)
+    carry = take(batch.carry, chosen, axis=0)
     return part._replace(carry=carry, episodes=batch.episodes)
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from marl.networks.actor_critic import RecurrentActor, RecurrentCritic
-from marl.networks.factory import NetworkConfig, acting, first_params
+from marl.networks.factory import NetworkConfig, acting, first_params, unrolling
 from marl.types import Policy, Sparse, Task
 
 KIND = "centralised_critic"  # in the recipe of a policy
@@ -147,6 +147,7 @@ def make_centralised_policy(config: CentralisedConfig, task: Task) -> Policy:
             "critic": jnp.zeros((*worlds, critics, size), jnp.float32),
         }
 
+    @unrolling
     def unroll(params, carry, observation, reset):
         features = task.features(observation)
         return network.apply({"params": params}, carry, features, reset)

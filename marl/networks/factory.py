@@ -11,6 +11,7 @@ from marl.networks.actor_critic import RecurrentActorCritic
 from marl.networks.layers import ACTIVATIONS
 from marl.ops import masked_categorical
 from marl.options import whole_in_range
+from marl.sharding import by_worlds
 from marl.types import Policy, PyTree, Sparse, Task
 
 # Units of a layer at most: eight times the published ones. The orthogonal start of twice as many
@@ -74,6 +75,7 @@ def make_policy(config: NetworkConfig, task: Task) -> Policy:
     def init_carry(batch_shape):
         return jnp.zeros(tuple(batch_shape) + (config.hidden_size,), jnp.float32)
 
+    @unrolling
     def unroll(params, carry, observation, reset):
         features = task.features(observation)
         return network.apply({"params": params}, carry, features, reset)
@@ -96,6 +98,11 @@ def first_params(network, init_carry, task: Task, batch_shape: tuple[int, ...], 
     features = Sparse(row, weight, jnp.zeros(shape + (len(task.dense_columns),)))
     start = init_carry(batch_shape)
     return network.init(key, start, features, jnp.zeros(shape, bool))["params"]
+
+
+# For the `unroll` of a policy: many devices unroll their own worlds. Left to the partitioner, the
+# loops over rows in `embedding` would be computed by all for all, or sum gradients in every turn.
+unrolling = functools.partial(by_worlds, in_axes=(None, 0, 1, 1), out_axes=(0, 1, 1))
 
 
 def acting(unroll: Callable) -> Callable:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from marl.networks.actor_critic import perceive
-from marl.networks.factory import MAX_SIZE, NetworkConfig, acting, first_params
+from marl.networks.factory import MAX_SIZE, NetworkConfig, acting, first_params, unrolling
 from marl.networks.layers import activation, dense, orthogonal
 from marl.options import whole_in_range
 from marl.types import Policy, Sparse, Task
@@ -152,6 +152,7 @@ def make_hyper_policy(config: HyperConfig, task: Task) -> Policy:
     def init_carry(batch_shape):
         return jnp.zeros(tuple(batch_shape) + (config.hidden_size,), jnp.float32)
 
+    @unrolling
     def unroll(params, carry, observation, reset):
         features = task.features(observation)
         return network.apply({"params": params}, carry, features, reset)

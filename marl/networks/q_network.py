@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from marl.networks.embedding import Embedding
-from marl.networks.factory import MAX_SIZE, first_params, with_agents
+from marl.networks.factory import MAX_SIZE, first_params, unrolling, with_agents
 from marl.networks.recurrent import LSTM
 from marl.ops import epsilon_greedy, masked_categorical
 from marl.ops.q_lambda import greedy_value
@@ -118,6 +118,7 @@ def make_q_policy(
         zeros = jnp.zeros(tuple(batch_shape) + (config.hidden_size,), jnp.float32)
         return zeros, zeros
 
+    @unrolling
     def unroll(params, carry, observation, reset):
         features = with_agent_id(task.features(observation), task.feature_size)
         if blank_first:

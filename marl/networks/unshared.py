@@ -2,7 +2,7 @@
 
 import jax
 
-from marl.networks.factory import NetworkConfig, acting, make_policy
+from marl.networks.factory import NetworkConfig, acting, make_policy, unrolling
 from marl.types import Policy, Task
 
 KIND = "unshared_actor_critic"  # in the recipe of a policy
@@ -18,6 +18,7 @@ def make_unshared_policy(config: NetworkConfig, task: Task) -> Policy:
     def init_params(key):
         return jax.vmap(each.init_params)(jax.random.split(key, task.num_agents))
 
+    @unrolling
     def unroll(params, carry, observation, reset):
         axis = reset.ndim - 1  # the agents', with time; the carry has no time
         agents = jax.vmap(

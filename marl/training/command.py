@@ -34,6 +34,7 @@ from marl.training.books import (
     NonFiniteError,
 )
 from marl.training.checkpoint import CheckpointError
+from marl.training.devices import mesh_for
 from marl.training.loggers import LoggerError
 from marl.training.loop import train
 
@@ -59,6 +60,7 @@ def run(values: Mapping) -> int:
         for remark in remarks:
             print(f"note: {remark}", flush=True)
         require_device()
+        mesh_for(config)  # refuses before there is a folder
         folder = prepare(Path(config.run.dir or config.default_folder))
         with locked(folder), StopRequest() as stop:
             return _run(config, folder, stop)

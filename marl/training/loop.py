@@ -10,22 +10,22 @@ import time
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 
 from marl.config import TrainConfig
 from marl.evaluation.protocol import GENERATOR
 from marl.host import folder as folders
-from marl.host.device import require_memory
 from marl.host.heartbeat import Heartbeat
 from marl.host.progress import Display, make_display
 from marl.host.stopping import StopRequest
+from marl.sharding import on_one_device, place
 from marl.training.assembly import Assembly, End, Outcome
 from marl.training.books import Books, NonFiniteError, is_finite
-from marl.training.checkpoint import CheckpointError, size_of, size_on_disk
+from marl.training.checkpoint import CheckpointError, size_on_disk
 from marl.training.claiming import claim, seed_folders
 from marl.training.counters import Counters
+from marl.training.devices import mesh_for, require_room, require_room_for_update
 from marl.training.episodes import add_sums
-from marl.training.seeds import part, stack
+from marl.training.seeds import part, stack, start
 from marl.training.status import Status
 from marl.types import PyTree
 
@@ -52,6 +52,7 @@ def train(
     Raises:
         NonFiniteError: numbers left the finite; the message says what was kept.
         RunFolderError, CheckpointError, LoggerError: the folder is another run's, or files fail.
+        ConfigError, MemoryError: the devices cannot share the worlds, or hold too little.
     """
     return _Session(config, assembly, folder, stop).run()
 
@@ -62,6 +63,7 @@ class _Session:
     def __init__(self, config: TrainConfig, assembly: Assembly, folder: Path, stop: StopRequest):
         self._config, self._assembly, self._folder = config, assembly, folder
         self._stop = stop
+        self._mesh = mesh_for(config)
         self._display: Display = make_display(config.logger.console, "train")
         self._heartbeat = Heartbeat(
             lambda text: self._display.update(self._status.fraction(), text)
@@ -95,10 +97,7 @@ class _Session:
                 books.open()
             end = self._to_the_end()
             self._plot()
-        return [
-            books.outcome(end, state.params)
-            for books, state in zip(self._books, self._apart(), strict=True)
-        ]
+        return [books.outcome(end, self._params(seed)) for seed, books in enumerate(self._books)]
 
     @property
     def _keep(self) -> int:
@@ -131,16 +130,24 @@ class _Session:
         learner = self._assembly.learner
         keys = [jax.random.key(seed, impl=GENERATOR) for seed in self._config.seeds]
         template = jax.eval_shape(learner.init, keys[0])
-        self._require_room(template)
+        require_room(self._config, template, self._mesh)
+        self._require_space(template)
         restored = self._restore(template)
         if restored is None:
-            return stack([_strong_types(learner.init(key)) for key in keys])
+            return place(start(learner, keys), self._mesh)
         for books, (_, state, counters) in zip(self._books, restored, strict=True):
             books.go_on_from(counters, state.params)
         self._status = Status(self._config, self._books[0].counters, self._assembly.scoring)
         self._display.say(self._status.resumed())
         self._show()
-        return stack([state for _, state, _ in restored])
+        return place(stack([state for _, state, _ in restored]), self._mesh)
+
+    def _require_space(self, template: PyTree) -> None:
+        """Refuses what cannot fit on the disk."""
+        seeds = self._config.num_seeds
+        there = sum(len(books.checkpoints.updates()) for books in self._books)
+        more = seeds * (self._keep + 2) - min(there, seeds * self._keep)
+        folders.require_space(self._folder, more * size_on_disk(template))
 
     def _restore(self, template: PyTree) -> list[tuple[int, PyTree, Counters]] | None:
         """The newest whole checkpoint that all seeds have, or None if some have none at all."""
@@ -160,15 +167,6 @@ class _Session:
             if all(update == oldest for update, _, _ in restored):
                 return restored
             among = {update for update in among if update <= oldest}
-
-    def _require_room(self, template: PyTree) -> None:
-        """Refuses what cannot fit on disk or device, before anything compiles."""
-        seeds = self._config.num_seeds
-        rollout = self._config.num_steps * size_of(getattr(template, "observation", ()))
-        require_memory(seeds * (size_of(template) + rollout))
-        there = sum(len(books.checkpoints.updates()) for books in self._books)
-        more = seeds * (self._keep + 2) - min(there, seeds * self._keep)
-        folders.require_space(self._folder, more * size_on_disk(template))
 
     def _updates(self) -> End:
         config, status = self._config, self._status
@@ -230,7 +228,13 @@ class _Session:
         with self._heartbeat.during("compiling, {}"):
             step = self._assembly.learner.compile(self._state)
         self._display.say(f"compiled in {time.monotonic() - began:.0f} s")
+        if memory := require_room_for_update(self._config, step, self._mesh):
+            self._display.say(memory)
         return step
+
+    def _params(self, seed: int) -> PyTree:
+        """The newest parameters of a seed, to play with on one device."""
+        return on_one_device(part(self._state.params, seed, len(self._books)))
 
     def _apart(self) -> list[PyTree]:
         """The state of each seed."""
@@ -241,7 +245,7 @@ class _Session:
         """Judges the newest policies on development worlds if it is time to."""
         for seed, books in enumerate(self._books):
             if books.is_evaluation_due(at_end):
-                books.evaluate(part(self._state.params, seed, len(self._books)))
+                books.evaluate(self._params(seed))
                 self._stop.nothing_to_save = False
 
     def _save(self) -> None:
@@ -292,14 +296,3 @@ class _Session:
             self._plot()
             took = time.monotonic() - began
             self._next_plot = began + max(SECONDS_BETWEEN_PLOTS, took / PLOTTING_SHARE)
-
-
-def _strong_types(state: PyTree) -> PyTree:
-    """Without weak types, which would make the second update compile again."""
-
-    def strengthen(leaf):
-        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            return leaf
-        return jax.lax.convert_element_type(leaf, leaf.dtype)
-
-    return jax.tree.map(strengthen, state)

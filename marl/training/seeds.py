@@ -8,7 +8,12 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from marl.types import PyTree
+from marl.types import Learner, PyTree
+
+
+def start(learner: Learner, keys: Sequence[jax.Array]) -> PyTree:
+    """The state of new runs, a key each."""
+    return stack([_strong_types(learner.init(key)) for key in keys])
 
 
 def stack(states: Sequence[PyTree]) -> PyTree:
@@ -23,3 +28,14 @@ def part(stacked: PyTree, seed: int, count: int) -> PyTree:
     if count == 1:
         return stacked
     return jax.tree.map(lambda leaf: leaf[seed], stacked)
+
+
+def _strong_types(state: PyTree) -> PyTree:
+    """Without weak types, which would make the second update compile again."""
+
+    def strengthen(leaf):
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            return leaf
+        return jax.lax.convert_element_type(leaf, leaf.dtype)
+
+    return jax.tree.map(strengthen, state)

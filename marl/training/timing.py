@@ -30,7 +30,7 @@ def time_updates(
         config: the options; its updates after the first are measured. Evaluations count as the
             host's: leave them out.
         assembly: learner and exporter. What the learner compiles must tell its two programs apart
-            (`marl.learners.on_policy.Step`).
+            (`marl.learners.on_policy.CompiledStep`).
         folder: where the run may be, an empty one.
         between: called between two updates; its time does not count.
 

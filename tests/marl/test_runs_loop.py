@@ -50,8 +50,8 @@ OPTIONS = {
         "wandb_name": None,
     },
     "run": {
-        "dir": None, "minutes": 1.0, "stop_after_updates": None, "checkpoint_every_updates": 50,
-        "keep_checkpoints": 2, "log_every_updates": 1,
+        "dir": None, "devices": None, "minutes": 1.0, "stop_after_updates": None,
+        "checkpoint_every_updates": 50, "keep_checkpoints": 2, "log_every_updates": 1,
     },
     "evaluation": {
         "every_updates": 0, "development_worlds": 2, "development_max_steps": 20, "worlds": 0,
