@@ -42,7 +42,7 @@ def draw(records: list[dict], title: str, shares: Mapping[str, str]):
 
     figure = new_figure(9.0 if shares else 5.0, 3.6, layout="constrained")
     left, *others = figure.subplots(1, 2 if shares else 1, squeeze=False)[0]
-    dots = " (dots: greedy, development worlds)" if any(map(is_evaluation, records)) else ""
+    dots = "\n(dots: greedy, development worlds)" if any(map(is_evaluation, records)) else ""
     _draw_statistics(left, records, {"team_return": None}, with_dots=not shares)
     left.set(xlabel="environment steps" + dots * (not shares), ylabel="team return of an episode")
     for right in others:
