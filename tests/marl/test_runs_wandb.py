@@ -54,7 +54,7 @@ def test_records_made_again_after_a_kill_are_sent_once(tmp_path, sent, monkeypat
         run(tmp_path, config_with_wandb(), assembly(evaluator=Dying()))
     assert [step for step, _ in sent] == [2, 4, 5, 6, 8]
     run(tmp_path, config_with_wandb(), assembly(evaluator=Falling()))
-    assert [step for step, _ in sent] == [2, 4, 5, 6, 8, 9, 10]
+    assert [step for step, _ in sent] == [2, 4, 5, 6, 8, 9, 10, 11]
     assert [update for _, update in sent] == [r["update"] for r in read_records(tmp_path)]
 
 

@@ -65,12 +65,13 @@ class Calls:
         path = self.out / name / "train.log"
         return path.read_text().splitlines() if path.exists() else []
 
-    def signal_when(self, name: str, *numbers: int) -> threading.Thread:
-        """Signals this process once the job has done an update."""
+    def signal_when(self, names: list[str], *numbers: int) -> threading.Thread:
+        """Signals this process once each of the jobs has done an update."""
 
         def wait():
             end = time.monotonic() + 60
-            while not (self.out / name / "metrics.jsonl").exists() and time.monotonic() < end:
+            files = [self.out / name / "metrics.jsonl" for name in names]
+            while not all(file.exists() for file in files) and time.monotonic() < end:
                 time.sleep(0.01)
             for number in numbers:
                 os.kill(os.getpid(), number)
@@ -169,9 +170,10 @@ def test_an_end_without_the_evaluation_is_a_failure(queue):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 def test_a_signal_lets_the_jobs_save_and_the_next_call_resumes(queue, number, capsys):
-    for job in queue.jobs[:2]:
-        queue.change(job.name, seconds=0.05, updates=200)
-    thread = queue.signal_when("mappo_seed0", number)
+    both = [job.name for job in queue.jobs[:2]]
+    for name in both:
+        queue.change(name, seconds=0.05, updates=1_000)
+    thread = queue.signal_when(both, number)
     assert queue("parallel=2") == 128 + number
     thread.join()
     said = capsys.readouterr().err
@@ -192,7 +194,7 @@ def test_a_signal_lets_the_jobs_save_and_the_next_call_resumes(queue, number, ca
 def test_a_second_interrupt_stops_at_once(queue):
     queue.change("ippo_seed0", seconds=0.05, updates=10_000)
     queue.change("mappo_seed0", seconds=600.0)  # deaf to the first
-    thread = queue.signal_when("ippo_seed0", signal.SIGINT, signal.SIGINT)
+    thread = queue.signal_when(["ippo_seed0"], signal.SIGINT, signal.SIGINT)
     assert queue("parallel=2") == 130
     thread.join()
     assert not any(job.is_running() for job in queue.jobs)
