@@ -59,7 +59,8 @@ def draw(config, out: Path) -> None:
     picture = io.BytesIO()
     frames[0].save(picture, "gif" if is_film else "png", **(film if is_film else {}))
     save(out, picture.getvalue())
-    print(f"{config.out}: {len(frames)} pictures of {frames[0].width} x {frames[0].height}")
+    count = f"{len(frames)} picture{'s' * (len(frames) > 1)}"
+    print(f"{config.out}: {count} of {frames[0].width} x {frames[0].height}")
 
 
 def shown(states: Iterator, steps: int) -> Iterator:

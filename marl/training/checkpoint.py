@@ -23,6 +23,7 @@ import numpy as np
 import orbax.checkpoint as ocp
 
 from marl.host.files import digest, rename_durably
+from marl.host.folder import Place
 
 SCHEMA_VERSION = 1
 MANIFEST = "manifest.json"
@@ -76,6 +77,7 @@ class Checkpoints:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise CheckpointError(f"{self._folder} cannot be made ({error})") from error
+        self._run = Place(self._folder.parent)
         for leftover in self._folder.glob(f"{_PARTIAL}*"):
             shutil.rmtree(leftover, ignore_errors=True)
         for leftover in self._folder.glob(f"{_REPLACED}*"):  # of a crash between two renames
@@ -197,6 +199,7 @@ class Checkpoints:
             shutil.rmtree(replaced, ignore_errors=True)
         except Exception as error:  # tensorstore reports a full disk in types of its own
             shutil.rmtree(partial, ignore_errors=True)
+            self._run.require()  # if that was moved away meanwhile, this is what to say
             raise CheckpointError(
                 f"update {update} could not be saved in {self._folder} ({self._free()}, "
                 f"{needed / 1e6:,.1f} MB needed); saved before and kept: "

@@ -37,10 +37,10 @@ def devices_of(mesh: Mesh | None) -> list[jax.Device]:
 
 def _refuse_uneven_shares(config: TrainConfig, count: int) -> None:
     sequences = config.learner.options.sequences_per_minibatch(config.env.num_agents)
+    option = _dividing(config)
     shared = {
         f"num_envs={config.num_envs}: worlds": config.num_envs,
-        f"learner.num_minibatches={config.learner.options.num_minibatches}: the {sequences} "
-        "sequences of a minibatch": sequences,
+        f"{option}{': ' * bool(option)}the {sequences} sequences of a minibatch": sequences,
     }
     fits = max(n for n in range(1, count + 1) if not any(size % n for size in shared.values()))
     for what, size in shared.items():
@@ -50,6 +50,12 @@ def _refuse_uneven_shares(config: TrainConfig, count: int) -> None:
                 f"(run.devices={config.run.devices or 'null'}); change it, or give "
                 f"run.devices={fits}"
             )
+
+
+def _dividing(config: TrainConfig) -> str:
+    """The option that divides a rollout, and its value; empty if the learner has none."""
+    number = getattr(config.learner.options, "num_minibatches", None)
+    return "" if number is None else f"learner.num_minibatches={number}"
 
 
 def require_room(config: TrainConfig, state: PyTree, mesh: Mesh | None) -> None:
@@ -96,11 +102,15 @@ def require_room_for_update(config: TrainConfig, step: Callable, mesh: Mesh | No
     each = ", ".join(f"{name} {_in_words(size)}" for name, size in parts.items())
     on = f" on {len(devices)} devices" * (mesh is not None)
     if has is not None and needs > has:
-        seeds = f"num_seeds={config.num_seeds} " * (config.num_seeds > 1)
+        options = [
+            f"num_seeds={config.num_seeds}" * (config.num_seeds > 1),
+            f"num_envs={config.num_envs}",
+            f"num_steps={config.num_steps}",
+            _dividing(config),
+        ]
         raise MemoryError(
-            f"{seeds}num_envs={config.num_envs} num_steps={config.num_steps} "
-            f"learner.num_minibatches={config.learner.options.num_minibatches}: an update takes "
-            f"about {_in_words(needs)}{on} ({each}), and there are {_in_words(has)}"
+            f"{' '.join(filter(None, options))}: an update takes about {_in_words(needs)}{on} "
+            f"({each}), and there are {_in_words(has)}"
         )
     of = "" if has is None else f" of {_in_words(has)}"
     return f"an update takes about {_in_words(needs)}{of} of memory{on} ({each})"

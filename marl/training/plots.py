@@ -50,12 +50,12 @@ def draw(records: list[dict], title: str, shares: Mapping[str, str]):
         right.set(
             xlabel=f"environment steps{dots}", ylabel="score, % of the maximum", ylim=(0, None)
         )
-        if right.get_legend_handles_labels()[0]:
+        handles, labels = right.get_legend_handles_labels()
+        if handles:
             # Above the axes: curves may begin, and end, in any corner.
-            right.legend(
-                loc="lower right", bbox_to_anchor=(1.0, 1.02), ncols=len(shares), frameon=False,
-                borderaxespad=0.0,
-            )  # fmt: skip
+            figure.legend(
+                handles, labels, loc="outside upper right", ncols=len(shares), frameon=False
+            )
     figure.suptitle(title, fontsize=10)
     for axes in (left, *others):
         axes.spines[["top", "right"]].set_visible(False)
@@ -80,11 +80,12 @@ def _draw_statistics(
         # the training of an environment may tell less than its evaluation, and the other way round
         scored = [r for r in records if is_evaluation(r)] if with_dots else []
         scored = [r for r in scored if r.get(f"evaluation/{name}") is not None]
-        axes.plot(
-            [r["env_steps"] for r in scored],
-            [r[f"evaluation/{name}"] for r in scored],
-            "o", markersize=3, color=colour, clip_on=False,
-        )  # fmt: skip
+        if scored:
+            axes.plot(
+                [r["env_steps"] for r in scored],
+                [r[f"evaluation/{name}"] for r in scored],
+                "o", markersize=3, color=colour, clip_on=False,
+            )  # fmt: skip
 
 
 def _of_episodes(records: list[dict]) -> list[dict]:

@@ -128,7 +128,7 @@ def test_ablated_games_are_not_called_the_protocol(name):
     assert not protocol["is_comparable"] and not protocol["is_whole_protocol"]
     interval = {"mean": 1.0, "low": 0.0, "high": 2.0, "level": 0.95, "given": "", "num_worlds": 20}
     summary = dict.fromkeys(("base", "coord", "total", "length"), interval) | {"capped_worlds": 0}
-    report = {"label": "x", "protocol": protocol, "results": {"greedy": summary}}
+    report = {"label": "x", "protocol": protocol, "policy": {}, "results": {"greedy": summary}}
     table = format_report(report)
     assert f"4 channels, without {name}; OTHER world" in table and "IPPO 1B" not in table
     whole = Conditions("hard", "rl", "0.2.1", 0.1, 4, 3, 10_000)

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import time
+import warnings
 
 import jax.numpy as jnp
 import numpy as np
@@ -246,11 +247,14 @@ def test_the_legend_lies_beside_the_curves():
     scores = {f"episodes/{name}": 9.0 for name in ("base", "coord", "total")}
     records = [record | scores | {"update": n, "env_steps": 10 * n} for n in (1, 2, 3)]
     figure = plots.draw(records, "a run", SCORING.shares)
-    figure.draw_without_rendering()
-    axes = figure.axes[1]
-    legend = axes.get_legend().get_window_extent()
-    assert not legend.overlaps(axes.get_window_extent())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of a layout that cannot be
+        figure.draw_without_rendering()
+    left, right = (axes.get_window_extent() for axes in figure.axes)
+    (legend,) = (legend.get_window_extent() for legend in figure.legends)
+    assert not legend.overlaps(right)
     assert figure.bbox.x1 >= legend.x1 and figure.bbox.y1 >= legend.y1
+    assert min(left.width, right.width) > 0.4 * figure.bbox.width
 
 
 def test_a_stop_does_not_wait_for_many_curves(tmp_path, monkeypatch):

@@ -22,8 +22,8 @@ def test_rollout_learning_and_host_are_told_apart(tmp_path, monkeypatch):
     def compile_slow(state):
         step = learner.compile(state)
         return step._replace(
-            collect=lambda state: (time.sleep(0.1), step.collect(state))[1],
-            update=lambda *both: (time.sleep(0.2), step.update(*both))[1],
+            collecting=lambda *given: (time.sleep(0.1), step.collecting(*given))[1],
+            learning=lambda *given: (time.sleep(0.2), step.learning(*given))[1],
         )
 
     record = Books.record
