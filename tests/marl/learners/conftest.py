@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(autouse=True, scope="module")
 def compile_fast():
-    before = jax.config.jax_disable_most_optimizations
+    before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", True)
     yield
     jax.config.update("jax_disable_most_optimizations", before)
