@@ -45,8 +45,9 @@ class VectorEnv:
         env: the environment.
         num_envs: E, at least 1.
         alpha_range: (low, high); each world draws the difficulty of every episode from it, in place
-            of what `params` say of it, efficiency of other roles included. None: `params` as they
-            are.
+            of what `params` say of it, efficiency of other roles included. It reaches the new world
+            and its steps (`StaticParams.randomize_alpha`, the benchmark's, only the former, and
+            goes with none). None: `params` as they are.
         reset_chunk: worlds generated together. None: one for every 128 worlds, at most 8, about as
             many as end in a step: more are generated for nothing, fewer take more turns.
     """
@@ -69,6 +70,11 @@ class VectorEnv:
                 raise ValueError(
                     f"alpha_range={self.alpha_range!r} is for the game with coordination, and this "
                     "environment was made without (preset='none'); leave it out"
+                )
+            if self.env.static.randomize_alpha:
+                raise ValueError(
+                    f"alpha_range={self.alpha_range!r} and randomize_alpha=True both draw the "
+                    "difficulty; leave one of them out"
                 )
             object.__setattr__(self, "alpha_range", _as_range(self.alpha_range))
 

@@ -37,7 +37,6 @@ def run(values: Mapping) -> int:
             OSError: FILES_FAILED,
         },
         memory_advice="the film does not fit into memory; lower max_steps",
-        stopped="stopped; nothing was written",
     )  # fmt: skip
 
 

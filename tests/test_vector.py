@@ -108,6 +108,13 @@ def test_wrong_options_are_refused(options, named):
         alem_env.VectorEnv(VECTOR.env, **options)
 
 
+def test_difficulty_is_drawn_in_one_way_only():
+    drawing = alem_env.make(randomize_alpha=True)
+    assert alem_env.VectorEnv(drawing, 1).alpha_range is None
+    with pytest.raises(ValueError, match=r"alpha_range=\(0.3, 0.9\) and randomize_alpha=True both"):
+        alem_env.VectorEnv(drawing, 1, alpha_range=(0.3, 0.9))
+
+
 def test_options_of_numpy_make_the_same_environment():
     found = alem_env.VectorEnv(VECTOR.env, np.int32(NUM_ENVS), reset_chunk=np.int64(2))
     assert found == VECTOR and type(found.num_envs) is int

@@ -46,12 +46,16 @@ class StaticParams:
         soft_specialization: everyone may try a role's actions, with less success.
         coordination_enabled: blocks that need several agents, or one after the other.
         construction_enabled: construction sites.
-        randomize_alpha: world generation draws the difficulty (the reference's option).
-        scale_base_difficulty: with `randomize_alpha`, mob health and supplies follow it too.
+        randomize_alpha: world generation draws alpha, between `EnvParams.alpha_min` and
+            `alpha_max`, and makes the world of it. As in the benchmark, steps do not know of it:
+            they go by `params` as they are. `VectorEnv.alpha_range` reaches both.
+        scale_base_difficulty: an alpha that is drawn (`randomize_alpha`, `VectorEnv.alpha_range`)
+            also sets starting supplies and, where steps know of it, mob health. Nothing where none
+            is drawn; `difficulty(scale_base=True)` is for parameters that are given.
     """
 
     num_agents: int = 3
-    num_comm_channels: int = 0
+    num_comm_channels: int = 0  # as the benchmark's; `alem_env.make` has the 4 of published scores
     rules_version: str = "0.2.1"
     soft_specialization: bool = True
     coordination_enabled: bool = True
@@ -127,7 +131,9 @@ class StaticParams:
 class EnvParams:
     """Numbers that may be traced, swept, or differ from world to world. Scalars.
 
-    Make one with `difficulty`; `replace` changes single values.
+    Make one with `difficulty`; `replace` changes single values. `EnvParams()` is no difficulty:
+    what alpha sets (`p_max_agents`, handover windows, `soft_solo_fail_prob`,
+    `non_specialist_efficiency`) has values there that belong to no alpha.
     """
 
     max_timesteps: int = 100_000
@@ -165,7 +171,7 @@ class EnvParams:
     mob_health_multiplier: float = 1.0
     starting_resource_multiplier: float = 1.0
 
-    alpha_min: float = 0.2  # range of StaticParams.randomize_alpha
+    alpha_min: float = 0.2  # range that `StaticParams.randomize_alpha` draws from
     alpha_max: float = 0.85
 
 
@@ -195,6 +201,7 @@ def difficulty(level: str | float, *, scale_base: bool = False, **overrides) -> 
     Args:
         level: "easy", "medium", "hard" (alpha 0.3, 0.6, 0.9), any alpha in [0, 1], or "none".
         scale_base: also scale mob health and starting supplies; nothing at "none", as at alpha 0.
+            `StaticParams.scale_base_difficulty` is not asked: it is for worlds that draw alpha.
         **overrides: fields of `EnvParams`, set last.
 
     Returns:

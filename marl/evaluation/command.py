@@ -52,7 +52,6 @@ def run(values: Mapping) -> int:
         _CODES,
         memory_advice="the worlds do not fit into memory; stop other programs on this device, or "
         "evaluate on the CPU with JAX_PLATFORMS=cpu",
-        stopped="stopped at once; nothing was written",
     )
 
 

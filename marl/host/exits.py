@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from marl.host import sweep
 from marl.host.output import Lasting
-from marl.host.stopping import ignore_stops_between_jobs
+from marl.host.stopping import StoppedAtOnce, ignore_stops_between_jobs
 
 FAULT, BAD_OPTION, NOT_FINITE, FILES_FAILED, STOPPED = 1, 2, 3, 4, 130
 STOP_CODES = 128  # and above: stopped by a signal, as shells have it
@@ -21,7 +21,7 @@ def guarded(
     codes: Mapping[type[Exception], int],
     *,
     memory_advice: str,
-    stopped: str,
+    stopped: str = "stopped at once",
 ) -> int:
     """The exit code of `work`; errors that a user can mend become a message and a code.
 
@@ -31,13 +31,16 @@ def guarded(
         work: does it all.
         codes: kinds of errors, the first that fits counts; others are faults, and are raised.
         memory_advice: what to change when memory runs out.
-        stopped: what to say of work that was stopped at once.
+        stopped: what to say of work that Ctrl-C ended. A `StopRequest` has told already, when the
+            signal came.
     """
     with _lasting_output():
         try:
             return work()
-        except KeyboardInterrupt as stop:
-            return fail(stopped, getattr(stop, "exit_code", STOPPED))
+        except StoppedAtOnce as stop:
+            return stop.exit_code
+        except KeyboardInterrupt:
+            return fail(stopped, STOPPED)
         except Exception as error:
             if _is_memory(error):
                 return fail(f"{memory_advice} ({error})", FILES_FAILED)

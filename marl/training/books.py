@@ -117,12 +117,11 @@ class Books:
         self._exported = self._assembly.exporter.update_of(self._folder / POLICY_FOLDER)
         self.export_newest(params)
 
-    def open(self) -> None:
-        """Notes the versions, and starts to log."""
-        for remark in folders.note_versions(self._folder, self.counters.update):
-            self._display.say(remark)
+    def open(self) -> list[str]:
+        """Notes the versions, and starts to log. Returns remarks for the user."""
+        remarks = list(folders.note_versions(self._folder, self.counters.update))
         records = keep_saved(self._folder, self.counters.know)
-        self._remark_on_lost_records(records)
+        remarks += self._lost_records(records)
         self._logger = make_logger(
             self._folder,
             self._config.logger,
@@ -130,14 +129,16 @@ class Books:
             records=records,
             run_id=self.counters.run_id,
         )
+        return remarks
 
-    def _remark_on_lost_records(self, records: list[dict]) -> None:
+    def _lost_records(self, records: list[dict]) -> list[str]:
         last = max((r["update"] for r in records if r["kind"] == TRAINING), default=0)
-        if self.counters.update - last >= self._config.run.log_every_updates:
-            self._display.say(
-                f"note: {METRICS_FILE} lacks the updates {last + 1} to {self.counters.update}, "
-                "which were trained: the curve will have a gap"
-            )
+        if self.counters.update - last < self._config.run.log_every_updates:
+            return []
+        return [
+            f"note: {METRICS_FILE} lacks the updates {last + 1} to {self.counters.update}, "
+            "which were trained: the curve will have a gap"
+        ]
 
     def close(self) -> None:
         """Ends logging and saving; raises what they met."""
@@ -206,8 +207,6 @@ class Books:
 
     def evaluate(self, params: PyTree) -> None:
         """Plays development worlds; keeps the policy that scores best there."""
-        worlds = self._config.evaluation.development_worlds
-        self._display.say(f"evaluating on {worlds} development worlds (not in the time left) ...")
         with self._heartbeat.during("evaluating (the first time it compiles, for minutes), {}"):
             scores = self._development.play(params)
         if scores is None:  # the loop stops next

@@ -70,7 +70,6 @@ def run(values: Mapping) -> int:
         _CODES,
         memory_advice="the run does not fit into memory; lower num_envs or num_steps, or raise "
         "learner.num_minibatches",
-        stopped="stopped at once; the same command goes on from what was saved, if anything was",
     )
 
 

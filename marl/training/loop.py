@@ -91,10 +91,10 @@ class _Session:
             self._display.start(1.0, 0.0)
             ending.callback(self._display.stop)
             ending.enter_context(self._heartbeat)
-            with self._heartbeat.during("making the worlds, {}"):
-                self._state = self._start_state()
-            for books in self._books:
-                books.open()
+            self._state = self._start_state()
+            remarks = [remark for books in self._books for remark in books.open()]
+            for remark in dict.fromkeys(remarks):  # what is so for all seeds is told once
+                self._display.say(remark)
             end = self._to_the_end()
             self._plot()
         return [books.outcome(end, self._params(seed)) for seed, books in enumerate(self._books)]
@@ -129,12 +129,14 @@ class _Session:
         """A new run's state, or the one to go on from."""
         learner = self._assembly.learner
         keys = [jax.random.key(seed, impl=GENERATOR) for seed in self._config.seeds]
-        template = jax.eval_shape(learner.init, keys[0])
-        require_room(self._config, template, self._mesh)
-        self._require_space(template)
-        restored = self._restore(template)
+        with self._heartbeat.during("looking at what is there, {}"):
+            template = jax.eval_shape(learner.init, keys[0])
+            require_room(self._config, template, self._mesh)
+            self._require_space(template)
+            restored = self._restore(template)
         if restored is None:
-            return place(start(learner, keys), self._mesh)
+            with self._heartbeat.during("making the worlds, {}"):
+                return place(start(learner, keys), self._mesh)
         for books, (_, state, counters) in zip(self._books, restored, strict=True):
             books.go_on_from(counters, state.params)
         self._status = Status(self._config, self._books[0].counters, self._assembly.scoring)
@@ -243,10 +245,15 @@ class _Session:
 
     def _evaluate(self, at_end: bool = False) -> None:
         """Judges the newest policies on development worlds if it is time to."""
-        for seed, books in enumerate(self._books):
-            if books.is_evaluation_due(at_end):
-                books.evaluate(self._params(seed))
-                self._stop.nothing_to_save = False
+        due = [n for n, books in enumerate(self._books) if books.is_evaluation_due(at_end)]
+        if due:
+            count = self._config.evaluation.development_worlds
+            worlds = f"{count} development worlds"
+            self._display.say(f"evaluating on {worlds} (not in the time left) ...")
+        for seed in due:
+            self._show_seeds("evaluated", seed)
+            self._books[seed].evaluate(self._params(seed))
+            self._stop.nothing_to_save = False
 
     def _save(self) -> None:
         for number, (books, state) in enumerate(zip(self._books, self._apart(), strict=True)):

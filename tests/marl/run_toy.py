@@ -31,4 +31,4 @@ def work() -> int:
 
 if __name__ == "__main__":
     codes = {CheckpointError: FILES_FAILED}
-    sys.exit(guarded(work, codes, memory_advice="no memory", stopped="stopped at once"))
+    sys.exit(guarded(work, codes, memory_advice="no memory"))

@@ -1,6 +1,7 @@
 """On-policy learners solve environments whose best play and values are known."""
 
 import functools
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,8 @@ from marl.learners.ppo_config import PPOConfig
 from marl.learners.registry import LEARNERS
 
 NAMES = tuple(name for name, entry in LEARNERS.items() if issubclass(entry.options, PPOConfig))
+# learners with other options than PPO's -> the tests beside this file that try them on the probes
+TRIED_ELSEWHERE = {"pqn_vdn": "test_probes_pqn_vdn.py"}
 SIZES = (16, 32, 16, 16, "tanh")
 UPDATES = 60
 GAMMA = 0.9
@@ -43,6 +46,13 @@ every_learner = pytest.mark.parametrize("name", NAMES)
 any_learner = pytest.mark.parametrize(
     "name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[1:])]
 )
+
+
+def test_every_learner_is_tried_on_the_probes():
+    assert set(NAMES) | set(TRIED_ELSEWHERE) == set(LEARNERS)
+    for name, file in TRIED_ELSEWHERE.items():
+        tests = Path(__file__).with_name(file).read_text()
+        assert f"{name}.make(" in tests and "probes.PROBES[" in tests, name
 
 
 def _mean_team_return(metrics):

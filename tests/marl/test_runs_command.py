@@ -175,7 +175,7 @@ class OutOfMemory(ToyLearner):
         (OutOfMemory(), {}, 4, "lower num_envs"),
         (None, {"run_dir": "/dev/null/x"}, 4, "run.dir=/dev/null/x"),
         (Interrupting(1), {}, 130, "SIGINT"),
-        (Interrupting(2), {}, 130, "stopped at once"),
+        (Interrupting(2), {}, 130, "stopping at once; what was saved"),
     ],
 )
 def test_exit_codes(call, capfd, learner, options, code, words):

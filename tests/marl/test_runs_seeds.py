@@ -12,11 +12,13 @@ from test_runs_loop import (
     assembly,
     assert_equal_states,
     assert_same_end,
+    changed,
     config_for,
     newest,
     newest_state,
     run,
 )
+from test_runs_recovery import Falling
 from toys import ToyLearner
 
 from marl.host.folder import RunFolderError, locked, prepare
@@ -75,6 +77,14 @@ def test_each_seed_is_a_run_of_its_own(tmp_path):
     assert (
         len({newest_state(o.folder)[1].params["layer"]["kernel"].tobytes() for o in outcomes}) == 3
     )
+
+
+def test_what_is_so_for_all_seeds_is_told_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("marl.host.folder.note_versions", lambda *_: ["note: another jax"])
+    told = changed(seeds_config(2, evaluate_every=2), logger={"console": "lines"})
+    train_all(tmp_path, told, assembly(evaluator=Falling()))
+    said = capsys.readouterr().out
+    assert said.count("note: another jax") == 1 and said.count("evaluating on") == 1
 
 
 def test_resumed_together_equals_uninterrupted(whole, tmp_path):

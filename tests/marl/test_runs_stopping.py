@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from marl.host.exits import guarded
 from marl.host.stopping import StopRequest
 
 # One call into C that frees other threads and hears of no signal: 10^7 rounds take seconds.
@@ -23,7 +24,7 @@ def work():
         print("heard", stop.signal.name, flush=True)
     return stop.exit_code
 
-sys.exit(guarded(work, {}, memory_advice="", stopped="stopped"))
+sys.exit(guarded(work, {}, memory_advice=""))
 """
 FOR_EVER = str(2 * 10**9)
 
@@ -104,6 +105,15 @@ def test_whatever_a_stop_turns_into_is_a_stop():
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt:
             raise ImportError from None
+
+
+def test_a_stop_is_told_in_one_line(capfd):
+    def work():
+        with StopRequest():
+            signal.raise_signal(signal.SIGINT)
+
+    assert guarded(work, {}, memory_advice="") == 128 + signal.SIGINT
+    assert capfd.readouterr().err == "\nSIGINT: stopping at once; there is nothing to save\n"
 
 
 def test_work_that_hears_ends_in_order():

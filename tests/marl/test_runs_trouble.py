@@ -431,6 +431,22 @@ def test_long_work_shows_signs_of_life(tmp_path, monkeypatch, capsys):
     assert not [t for t in threading.enumerate() if t.name == "heartbeat"]
 
 
+def test_a_complete_run_makes_no_worlds(tmp_path, monkeypatch):
+    told = []
+
+    class Telling(Heartbeat):
+        def during(self, text):
+            told.append(text)
+            return super().during(text)
+
+    monkeypatch.setattr(loop, "Heartbeat", Telling)
+    run(tmp_path, config_for(2))
+    assert "making the worlds, {}" in told
+    told.clear()
+    run(tmp_path, config_for(2))
+    assert told == ["looking at what is there, {}"]
+
+
 def test_nothing_is_told_of_work_that_is_over():
     told = []
     with Heartbeat(told.append, patience=0.0, seconds=0.001) as heartbeat:

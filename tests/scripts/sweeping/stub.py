@@ -38,7 +38,7 @@ def work(values) -> int:
 
 
 def guarded_work(values) -> int:
-    return guarded(lambda: work(values), {}, memory_advice="", stopped="stopped at once")
+    return guarded(lambda: work(values), {}, memory_advice="")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def work(values) -> int:
         return outcome.exit_code
 
     codes = {CheckpointError: FILES_FAILED}
-    return guarded(run, codes, memory_advice="no memory", stopped="stopped at once")
+    return guarded(run, codes, memory_advice="no memory")
 
 
 if __name__ == "__main__":
