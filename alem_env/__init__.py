@@ -5,6 +5,7 @@ obs, state = env.reset(jax.random.key(0), alem_env.difficulty("hard"))
 """
 
 from alem_env import score
+from alem_env.core import struct
 from alem_env.core.compiled import COMPILER_OPTIONS, compiled
 from alem_env.core.enums import Achievement, Action, Block, Item, Specialization
 from alem_env.core.params import DIFFICULTY_ALPHA, EnvParams, StaticParams, difficulty
@@ -34,4 +35,5 @@ __all__ = [
     "difficulty",
     "make",
     "score",
+    "struct",
 ]

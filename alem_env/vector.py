@@ -5,10 +5,9 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from flax import struct
 from jax import lax
 
-from alem_env.core import rng
+from alem_env.core import rng, struct
 from alem_env.core.batch import over_worlds
 from alem_env.core.compiled import compiled
 from alem_env.core.params import EnvParams, params_from_alpha

@@ -5,8 +5,8 @@ A learner that is right solves each in seconds. When one fails, its name says wh
 
 import jax
 import jax.numpy as jnp
-from flax import struct
 
+from alem_env import struct
 from marl.types import VectorObservation
 
 

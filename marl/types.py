@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import jax
-from flax import struct
+
+from alem_env import struct
 
 PyTree = Any
 # Scalars by name, plus "episodes": sums over the episodes that finished (see `Batch.episodes`).

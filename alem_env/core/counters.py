@@ -7,9 +7,9 @@ several things writes once. They are read by name: `counters.trades`.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 from jax import lax
 
+from alem_env.core import struct
 from alem_env.core.values import check_bits
 
 AGENT_COUNTS = (  # trading and talking

@@ -5,8 +5,8 @@ import math
 
 import jax
 import numpy as np
-from flax import struct
 
+from alem_env.core import struct
 from alem_env.core.enums import Action
 from alem_env.core.values import INT32_MAX, real_number, switch, whole_number
 

@@ -9,8 +9,8 @@ H pending handovers, P plants. Coordinates are (row, column).
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 
+from alem_env.core import struct
 from alem_env.core.counters import Counters
 from alem_env.core.enums import Achievement, MobClass
 from alem_env.core.params import StaticParams

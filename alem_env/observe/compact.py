@@ -13,9 +13,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 from jax import lax
 
+from alem_env.core import struct
 from alem_env.core.enums import Action, Block, Item, MobCoordination
 from alem_env.core.params import EnvParams, StaticParams
 from alem_env.core.state import MOVING_ORDER, Floor, Players, State, light_index

@@ -9,10 +9,9 @@ enchanted armour) and those of mobs get the key they start from.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 from jax import lax
 
-from alem_env.core import rng
+from alem_env.core import rng, struct
 from alem_env.core.params import StaticParams
 
 PHASES = ("craft", "interact", "place", "construct", "enchant", "mobs", "spawn", "last")

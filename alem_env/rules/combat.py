@@ -7,9 +7,9 @@ fire, ice.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 from jax import lax
 
+from alem_env.core import struct
 from alem_env.core.enums import Achievement, Enchantment, MobClass, Specialization
 from alem_env.core.state import Inventory, Mobs, Players, State
 from alem_env.core.tables import (

@@ -7,8 +7,8 @@ another finishes for free. Nothing is drawn. Shapes: A agents, S sites.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 
+from alem_env.core import struct
 from alem_env.core.batch import when_any
 from alem_env.core.enums import Achievement, Action, Block, Building
 from alem_env.core.params import StaticParams

@@ -7,8 +7,8 @@ try. Acting together multiplies what the block yields. A agents.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 
+from alem_env.core import struct
 from alem_env.core.counters import Counters
 from alem_env.core.enums import Achievement
 from alem_env.core.params import MAX_AGENTS

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 from jax import lax
 
-from alem_env.core import rng
+from alem_env.core import rng, struct
 from alem_env.core.enums import Achievement, MobClass
 from alem_env.core.params import EnvParams
 from alem_env.core.state import MOVING_ORDER, Mobs, Players, State

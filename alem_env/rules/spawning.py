@@ -9,10 +9,9 @@ draws; `core.sampling` repeats that sum where a draw is too close to tell.
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 from jax import lax
 
-from alem_env.core import masked_choice, sampling
+from alem_env.core import masked_choice, sampling, struct
 from alem_env.core.batch import when_any
 from alem_env.core.enums import Block, MobClass
 from alem_env.core.params import EnvParams, StaticParams

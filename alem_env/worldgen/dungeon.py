@@ -3,10 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 from jax import lax
 
-from alem_env.core import rng
+from alem_env.core import rng, struct
 from alem_env.core.enums import Block, Item
 from alem_env.core.sampling import choose_slot_at
 from alem_env.core.tables import MAP_SIZE

@@ -2,8 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-from flax import struct
 
+from alem_env import struct
 from marl.types import BatchEnv, HasLegal, PyTree
 
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
-from flax import struct
 
+from alem_env import struct
 from marl.types import PyTree, VectorObservation
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import struct
 from jax import lax
 
-from alem_env import compiled
+from alem_env import compiled, struct
 from marl.types import Policy, PyTree
 
 FIRST_SEED = 9999  # protocol worlds

@@ -7,7 +7,8 @@ back before it meets rewards.
 
 import jax
 import jax.numpy as jnp
-from flax import struct
+
+from alem_env import struct
 
 DECAY = 0.99999  # of the averages, at each update of them
 MIN_VARIANCE = 1e-2
