@@ -15,10 +15,7 @@ from marl.env_config import EnvOptions
 from marl.host.folder import flatten, is_free
 from marl.learners.ppo_config import PPOConfig
 from marl.learners.pqn_config import PQNConfig
-from marl.networks.centralised import CentralisedConfig
-from marl.networks.factory import NetworkConfig
-from marl.networks.hypernetwork import HyperConfig
-from marl.networks.q_network import QNetworkConfig
+from marl.networks.sizes import CentralisedConfig, HyperConfig, NetworkConfig, QNetworkConfig
 from marl.options import ConfigError, in_range, one_of
 
 # Fields of a learner's options that follow from the run.

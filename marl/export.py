@@ -1,7 +1,6 @@
 """Policy bundles: a folder with `weights.safetensors` and `card.json` that acts by itself.
 
-Loading one needs jax, flax, numpy and safetensors and this package's networks; no optimiser, no
-checkpoint library, no Hydra.
+Loading one and acting needs jax, numpy and safetensors alone.
 """
 
 import dataclasses
@@ -18,9 +17,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 from marl.host.files import absolute, digest, remove, rename_durably, write_json
-from marl.networks import recipes
+from marl.networks.exported import ExportedTeam, exported_team, require_weights_fit
 from marl.tasks import task_for_static
-from marl.types import Policy, PyTree
+from marl.types import PyTree, Task
 from marl.versions import package_versions
 
 WEIGHTS_FILE = "weights.safetensors"
@@ -68,7 +67,7 @@ class ExportedPolicy:
 
     card: dict
     params: PyTree
-    policy: Policy
+    policy: ExportedTeam
 
     def act(
         self,
@@ -100,7 +99,7 @@ class ExportedPolicy:
         starts = jnp.zeros(worlds, bool) if reset is None else jnp.reshape(reset, (-1,))
         greedy = key is None
         key = jax.random.key(0) if greedy else key
-        state, actions, *_ = self.policy.act(self.params, state, observation, starts, key, greedy)
+        state, actions = self.policy.act(self.params, state, observation, starts, key, greedy)
         return (actions[0] if single else actions), state
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
@@ -228,11 +227,16 @@ def load_policy(folder: str | Path) -> ExportedPolicy:
         PolicyError: files are missing or damaged, or weights, card and network disagree.
     """
     card = read_card(folder)
-    policy = _policy_of(folder, card)
-    weights = _read_weights(folder, card)
-    needed = describe_parameters(jax.eval_shape(policy.init_params, jax.random.key(0)))
-    _check_parameters(folder, needed, weights, "the card's network needs")
-    return ExportedPolicy(card, _unflatten(weights), policy)
+    policy, task = _policy_of(folder, card)
+    params = _unflatten(_read_weights(folder, card))
+    try:
+        require_weights_fit(policy, params, task)
+    except ValueError as error:
+        raise PolicyError(
+            f"policy={folder}: {WEIGHTS_FILE} does not fit the network of {CARD_FILE} ({error}); "
+            "export it again"
+        ) from error
+    return ExportedPolicy(card, params, policy)
 
 
 def load_params(folder: Path) -> PyTree:
@@ -240,11 +244,11 @@ def load_params(folder: Path) -> PyTree:
     return _unflatten(_read_weights(folder, read_card(folder)))
 
 
-def _policy_of(folder: Path, card: dict) -> Policy:
-    """How the card's network acts in the card's world."""
+def _policy_of(folder: Path, card: dict) -> tuple[ExportedTeam, Task]:
+    """How the card's network acts, and the task of the card's world."""
     try:
         task = task_for_static(card["env"])
-        policy = recipes.follow(card["network"], task)
+        policy = exported_team(card["network"], task)
     except (TypeError, ValueError) as error:
         raise PolicyError(
             f"policy={folder}: {CARD_FILE} describes what cannot be built here ({error}); "
@@ -255,7 +259,7 @@ def _policy_of(folder: Path, card: dict) -> Policy:
             f"policy={folder}: {CARD_FILE} has env.num_actions={card['env']['num_actions']}, but "
             f"its world has {task.num_actions} here; export the policy again with this version"
         )
-    return policy
+    return policy, task
 
 
 def _read_weights(folder: Path, card: dict) -> dict[str, np.ndarray]:

@@ -2,7 +2,8 @@
 
 from marl.learners.on_policy import OnPolicyLearner, make_learner
 from marl.learners.ppo_config import TeamPPOConfig
-from marl.networks.hypernetwork import HyperConfig, make_hyper_policy
+from marl.networks.hypernetwork import make_hyper_policy
+from marl.networks.sizes import HyperConfig
 from marl.tasks import make_task
 from marl.types import PyTree
 

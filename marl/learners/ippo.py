@@ -2,7 +2,8 @@
 
 from marl.learners.on_policy import OnPolicyLearner, make_learner
 from marl.learners.ppo_config import PPOConfig
-from marl.networks.factory import NetworkConfig, make_policy
+from marl.networks.factory import make_policy
+from marl.networks.sizes import NetworkConfig
 from marl.tasks import make_task
 from marl.types import PyTree
 

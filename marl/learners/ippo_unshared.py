@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from marl.learners.on_policy import OnPolicyLearner, make_learner
 from marl.learners.ppo_config import TeamPPOConfig
-from marl.networks.factory import NetworkConfig
+from marl.networks.sizes import NetworkConfig
 from marl.networks.unshared import make_unshared_policy
 from marl.tasks import make_task
 from marl.types import PyTree

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from marl.learners.on_policy import OnPolicyLearner, make_learner
 from marl.learners.ppo_config import TeamPPOConfig
-from marl.networks.centralised import CentralisedConfig, make_centralised_policy
+from marl.networks.centralised import make_centralised_policy
+from marl.networks.sizes import CentralisedConfig
 from marl.tasks import make_task
 from marl.types import PyTree
 

@@ -17,7 +17,8 @@ from marl import rollout
 from marl.learners import on_policy
 from marl.learners.on_policy import OnPolicyLearner
 from marl.learners.pqn_config import PQNConfig
-from marl.networks.q_network import QNetworkConfig, make_q_policy
+from marl.networks.q_network import make_q_policy
+from marl.networks.sizes import QNetworkConfig
 from marl.ops.q_lambda import chosen_value, q_lambda
 from marl.ops.statistics import explained_variance, global_norm
 from marl.sharding import take

@@ -6,10 +6,7 @@ from typing import NamedTuple
 from marl.learners import hypermarl, ippo, ippo_unshared, mappo, pqn_vdn
 from marl.learners.ppo_config import PPOConfig, TeamPPOConfig
 from marl.learners.pqn_config import PQNConfig
-from marl.networks.centralised import CentralisedConfig
-from marl.networks.factory import NetworkConfig
-from marl.networks.hypernetwork import HyperConfig
-from marl.networks.q_network import QNetworkConfig
+from marl.networks.sizes import CentralisedConfig, HyperConfig, NetworkConfig, QNetworkConfig
 
 
 class Entry(NamedTuple):

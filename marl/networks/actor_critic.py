@@ -4,8 +4,9 @@ import flax.linen as nn
 import jax
 
 from marl.networks.embedding import Embedding
+from marl.networks.forward import ACTIVATIONS
 from marl.networks.heads import ActorHead, CriticHead
-from marl.networks.layers import activation, orthogonal
+from marl.networks.layers import orthogonal
 from marl.networks.recurrent import GRU
 from marl.types import Sparse
 
@@ -39,7 +40,7 @@ def perceive(
     )(features)
     if offset is not None:
         x = x + offset
-    return GRU(module.hidden_size, name="core")(carry, activation(module.activation)(x), reset)
+    return GRU(module.hidden_size, name="core")(carry, ACTIVATIONS[module.activation](x), reset)
 
 
 class RecurrentActorCritic(nn.Module):

@@ -9,46 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from marl.networks.actor_critic import RecurrentActor, RecurrentCritic
-from marl.networks.factory import NetworkConfig, acting, first_params, unrolling
+from marl.networks.factory import acting, first_params, unrolling
+from marl.networks.sizes import CENTRALISED, CentralisedConfig
 from marl.types import Policy, Sparse, Task
-
-KIND = "centralised_critic"  # in the recipe of a policy
-CRITIC_INPUTS = ("team", "agent_id", "rolled")
-
-
-@dataclasses.dataclass(frozen=True)
-class CentralisedConfig(NetworkConfig):
-    """Sizes of an actor, and of a critic that sees what all agents see. The first layer and the
-    core are of the same sizes in both. Defaults are published, but for `critic_input`.
-
-    Attributes:
-        critic_input: "team": all observations, agent by agent, the same for every agent, so that
-            the team has one value, and with rewards of its own for each agent the critic can learn
-            their mean at best; as published. "agent_id": the same, and whose value is asked for.
-            "rolled": all observations, from the agent's own onwards.
-    """
-
-    critic_size: int = 512
-    critic_input: str = "agent_id"
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.critic_input not in CRITIC_INPUTS:
-            raise ValueError(
-                f"network.critic_input={self.critic_input!r} is unknown; "
-                f"choose one of {', '.join(CRITIC_INPUTS)}"
-            )
-
-
-PUBLISHED_CENTRALISED = CentralisedConfig(critic_input="team")
-CPU_CENTRALISED = CentralisedConfig(
-    embedding_size=64,
-    hidden_size=128,
-    actor_size=128,
-    critic_size=128,
-    activation="relu",
-    embedding_gain=8.5,
-)
 
 
 def join_team(features: Sparse | jax.Array, feature_size: int, order: np.ndarray):
@@ -153,5 +116,5 @@ def make_centralised_policy(config: CentralisedConfig, task: Task) -> Policy:
         return network.apply({"params": params}, carry, features, reset)
 
     init_params = functools.partial(first_params, network, init_carry, task, (1, agents))
-    recipe = {"kind": KIND, **dataclasses.asdict(config)}
+    recipe = {"kind": CENTRALISED, **dataclasses.asdict(config)}
     return Policy(init_params, init_carry, acting(unroll), unroll, recipe)

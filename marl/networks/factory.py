@@ -8,59 +8,11 @@ import jax
 import jax.numpy as jnp
 
 from marl.networks.actor_critic import RecurrentActorCritic
-from marl.networks.layers import ACTIVATIONS
+from marl.networks.forward import with_agents
+from marl.networks.sizes import NetworkConfig
 from marl.ops import masked_categorical
-from marl.options import whole_in_range
 from marl.sharding import by_worlds
 from marl.types import Policy, PyTree, Sparse, Task
-
-# Units of a layer at most: eight times the published ones. The orthogonal start of twice as many
-# takes a quarter of an hour.
-MAX_SIZE = 2**12
-
-
-@dataclasses.dataclass(frozen=True)
-class NetworkConfig:
-    """Sizes of the recurrent actor-critic. Defaults are the published IPPO network.
-
-    Attributes:
-        embedding_size: units of the first layer.
-        embedding_gain: scale of its weights at the start. The published vector is nearly empty
-            (about 150 of 9,730 numbers are not 0), so that the published gain leaves its units
-            near 0.17 and what is in view hardly moves the actor at first.
-        hidden_size: units of the recurrent core.
-        actor_size, critic_size: units of the heads' hidden layers.
-        activation: "tanh" or "relu".
-    """
-
-    embedding_size: int = 128
-    hidden_size: int = 512
-    actor_size: int = 512
-    critic_size: int = 128
-    activation: str = "tanh"
-    embedding_gain: float = 2.0**0.5
-
-    def __post_init__(self):
-        for field in ("embedding_size", "hidden_size", "actor_size", "critic_size"):
-            whole_in_range(f"network.{field}", getattr(self, field), 1, MAX_SIZE)
-        if not self.embedding_gain > 0.0:
-            raise ValueError(f"network.embedding_gain={self.embedding_gain!r} must be above 0")
-        if self.activation not in ACTIVATIONS:
-            raise ValueError(
-                f"network.activation={self.activation!r} is unknown; "
-                f"choose one of {', '.join(ACTIVATIONS)}"
-            )
-
-
-PUBLISHED = NetworkConfig()
-CPU = NetworkConfig(
-    embedding_size=64,
-    hidden_size=128,
-    actor_size=128,
-    critic_size=64,
-    activation="relu",
-    embedding_gain=8.5,
-)
 
 
 def make_policy(config: NetworkConfig, task: Task) -> Policy:
@@ -121,8 +73,3 @@ def acting(unroll: Callable) -> Callable:
         return carry, actions, masked_categorical.log_prob(logits, legal, actions), value[0]
 
     return act
-
-
-def with_agents(reset: jax.Array, legal: jax.Array) -> jax.Array:
-    """A flag an environment (E,), or an agent (E, A), with as many axes as the agents have."""
-    return reset if reset.ndim == legal.ndim - 1 else reset[..., None]

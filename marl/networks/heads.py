@@ -3,7 +3,8 @@
 import flax.linen as nn
 import jax
 
-from marl.networks.layers import activation, dense
+from marl.networks.forward import ACTIVATIONS
+from marl.networks.layers import dense
 
 
 class ActorHead(nn.Module):
@@ -16,7 +17,7 @@ class ActorHead(nn.Module):
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
         """(..., H) to logits (..., num_actions), all nearly equal before training."""
-        x = activation(self.activation)(dense(self.hidden_size, gain=2.0, name="hidden")(x))
+        x = ACTIVATIONS[self.activation](dense(self.hidden_size, gain=2.0, name="hidden")(x))
         return dense(self.num_actions, gain=0.01, name="logits")(x)
 
 
@@ -29,5 +30,5 @@ class CriticHead(nn.Module):
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
         """(..., H) to values (...)."""
-        x = activation(self.activation)(dense(self.hidden_size, gain=2.0, name="hidden")(x))
+        x = ACTIVATIONS[self.activation](dense(self.hidden_size, gain=2.0, name="hidden")(x))
         return dense(1, gain=1.0, name="value")(x)[..., 0]

@@ -12,45 +12,13 @@ import jax
 import jax.numpy as jnp
 
 from marl.networks.actor_critic import perceive
-from marl.networks.factory import MAX_SIZE, NetworkConfig, acting, first_params, unrolling
-from marl.networks.layers import activation, dense, orthogonal
-from marl.options import whole_in_range
+from marl.networks.factory import acting, first_params, unrolling
+from marl.networks.forward import ACTIVATIONS, by_agent
+from marl.networks.layers import dense, orthogonal
+from marl.networks.sizes import HYPER, HyperConfig
 from marl.types import Policy, Sparse, Task
 
-KIND = "hypernetwork"  # in the recipe of a policy
 _GAIN = 2.0**0.5  # of embeddings, of the generators' hidden layers, of generated hidden layers
-
-
-@dataclasses.dataclass(frozen=True)
-class HyperConfig(NetworkConfig):
-    """Sizes of the network with generated heads. Defaults are the published ones.
-
-    Attributes:
-        activation: of the network; generators use relu.
-        identity_size: numbers that describe an agent.
-        generator_size: units of the hidden layer between them and a layer's weights.
-    """
-
-    activation: str = "relu"
-    identity_size: int = 64
-    generator_size: int = 64
-
-    def __post_init__(self):
-        super().__post_init__()
-        for field in ("identity_size", "generator_size"):
-            whole_in_range(f"network.{field}", getattr(self, field), 1, MAX_SIZE)
-
-
-PUBLISHED_HYPER = HyperConfig()
-CPU_HYPER = HyperConfig(
-    embedding_size=64,
-    hidden_size=128,
-    actor_size=128,
-    critic_size=64,
-    embedding_gain=8.5,
-    identity_size=16,
-    generator_size=16,
-)
 
 
 def orthogonal_rows(gain: float, rows: int, columns: int):
@@ -93,7 +61,7 @@ class GeneratedLayer(nn.Module):
     def __call__(self, x: jax.Array, identities: jax.Array) -> jax.Array:
         """(..., A, input_size) to (..., A, output_size), each agent by its own weights."""
         kernel, bias = self.generate(identities)
-        return jnp.einsum("...ai,aio->...ao", x, kernel) + bias
+        return by_agent(kernel, bias, x)
 
 
 class HyperActorCritic(nn.Module):
@@ -128,7 +96,7 @@ class HyperActorCritic(nn.Module):
             generated = GeneratedLayer(inputs, outputs, self.generator_size, gain, name=name)
             return lambda h: generated(h, identities)
 
-        act = activation(self.activation)
+        act = ACTIVATIONS[self.activation]
         h = act(layer("actor_hidden", self.hidden_size, self.actor_size, _GAIN)(x))
         logits = layer("actor_logits", self.actor_size, self.num_actions, 0.01)(h)
         h = act(layer("critic_hidden", self.hidden_size, self.critic_size, _GAIN)(x))
@@ -159,5 +127,5 @@ def make_hyper_policy(config: HyperConfig, task: Task) -> Policy:
 
     shape = (1, task.num_agents)
     init_params = functools.partial(first_params, network, init_carry, task, shape)
-    recipe = {"kind": KIND, **dataclasses.asdict(config)}
+    recipe = {"kind": HYPER, **dataclasses.asdict(config)}
     return Policy(init_params, init_carry, acting(unroll), unroll, recipe)

@@ -7,13 +7,6 @@ import jax
 import jax.numpy as jnp
 from jax.custom_batching import sequential_vmap
 
-ACTIVATIONS: dict[str, Callable] = {"tanh": nn.tanh, "relu": nn.relu}
-
-
-def activation(name: str) -> Callable:
-    """The activation function of that name."""
-    return ACTIVATIONS[name]
-
 
 def orthogonal(gain: float = 1.0) -> Callable:
     """Initialiser of orthogonal kernels (Saxe et al., arXiv:1312.6120), scaled by `gain`.

@@ -8,35 +8,13 @@ import jax
 import jax.numpy as jnp
 
 from marl.networks.embedding import Embedding
-from marl.networks.factory import MAX_SIZE, first_params, unrolling, with_agents
+from marl.networks.factory import first_params, unrolling
+from marl.networks.forward import with_agent_id, with_agents
 from marl.networks.recurrent import LSTM
+from marl.networks.sizes import RECURRENT_Q, QNetworkConfig
 from marl.ops import epsilon_greedy, masked_categorical
 from marl.ops.q_lambda import greedy_value
-from marl.options import whole_in_range
 from marl.types import Policy, Sparse, Task
-
-KIND = "recurrent_q"  # in the recipe of a policy
-
-
-@dataclasses.dataclass(frozen=True)
-class QNetworkConfig:
-    """Sizes of the recurrent Q-network. Defaults are the published ones.
-
-    Attributes:
-        embedding_size: units of the first layer, which is normalised (LayerNorm) and rectified.
-        hidden_size: units of the recurrent core (LSTM).
-    """
-
-    embedding_size: int = 1024
-    hidden_size: int = 1024
-
-    def __post_init__(self):
-        for field in ("embedding_size", "hidden_size"):
-            whole_in_range(f"network.{field}", getattr(self, field), 1, MAX_SIZE)
-
-
-PUBLISHED_Q = QNetworkConfig()
-CPU_Q = QNetworkConfig(embedding_size=64, hidden_size=128)
 
 
 class RecurrentQ(nn.Module):
@@ -75,19 +53,6 @@ class RecurrentQ(nn.Module):
 
 def _lecun_normal(gain: float):
     return nn.initializers.variance_scaling(gain**2, "fan_in", "truncated_normal")
-
-
-def with_agent_id(features: Sparse | jax.Array, feature_size: int) -> Sparse | jax.Array:
-    """Features (..., A, n) with `A` columns more, in which each agent has a 1 of its own."""
-    shape = jax.tree.leaves(features)[0].shape[:-1]
-    agents = shape[-1]
-    if not isinstance(features, Sparse):
-        ids = jnp.broadcast_to(jnp.eye(agents, dtype=features.dtype), shape + (agents,))
-        return jnp.concatenate([features, ids], axis=-1)
-    row = jnp.broadcast_to((feature_size + jnp.arange(agents))[:, None], shape + (1,))
-    rows = jnp.concatenate([features.rows, row.astype(features.rows.dtype)], axis=-1)
-    ones = jnp.ones(shape + (1,), features.weights.dtype)
-    return Sparse(rows, jnp.concatenate([features.weights, ones], axis=-1), features.dense)
 
 
 def make_q_policy(
@@ -140,7 +105,7 @@ def make_q_policy(
         return carry, actions, log_prob, value[0]
 
     init_params = functools.partial(first_params, network, init_carry, task, (1,))
-    recipe = {"kind": KIND, **dataclasses.asdict(config), "epsilon": epsilon}
+    recipe = {"kind": RECURRENT_Q, **dataclasses.asdict(config), "epsilon": epsilon}
     return Policy(init_params, init_carry, act, unroll, recipe)
 
 

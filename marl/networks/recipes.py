@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
-from marl.networks import centralised, hypernetwork, q_network, unshared
-from marl.networks.centralised import CentralisedConfig, make_centralised_policy
-from marl.networks.factory import NetworkConfig, make_policy
-from marl.networks.hypernetwork import HyperConfig, make_hyper_policy
-from marl.networks.q_network import QNetworkConfig, make_q_policy
+from marl.networks import sizes
+from marl.networks.centralised import make_centralised_policy
+from marl.networks.factory import make_policy
+from marl.networks.hypernetwork import make_hyper_policy
+from marl.networks.q_network import make_q_policy
+from marl.networks.sizes import CentralisedConfig, HyperConfig, NetworkConfig, QNetworkConfig
 from marl.networks.unshared import make_unshared_policy
 from marl.types import Policy, Task
 
@@ -21,11 +22,11 @@ def _recurrent_q(task: Task, *, epsilon: float, **sizes) -> Policy:
 
 # By the recipe's "kind"; a recipe without one is of the actor-critic.
 MAKERS: dict[str, Callable[..., Policy]] = {
-    "actor_critic": _of_sizes(NetworkConfig, make_policy),
-    unshared.KIND: _of_sizes(NetworkConfig, make_unshared_policy),
-    centralised.KIND: _of_sizes(CentralisedConfig, make_centralised_policy),
-    hypernetwork.KIND: _of_sizes(HyperConfig, make_hyper_policy),
-    q_network.KIND: _recurrent_q,
+    sizes.ACTOR_CRITIC: _of_sizes(NetworkConfig, make_policy),
+    sizes.UNSHARED: _of_sizes(NetworkConfig, make_unshared_policy),
+    sizes.CENTRALISED: _of_sizes(CentralisedConfig, make_centralised_policy),
+    sizes.HYPER: _of_sizes(HyperConfig, make_hyper_policy),
+    sizes.RECURRENT_Q: _recurrent_q,
 }
 
 
@@ -36,7 +37,7 @@ def follow(recipe: Mapping, task: Task) -> Policy:
         ValueError, TypeError: the recipe is of an unknown kind, or lacks or has too many entries.
     """
     entries = dict(recipe)
-    kind = entries.pop("kind", "actor_critic")
+    kind = entries.pop("kind", sizes.ACTOR_CRITIC)
     if kind not in MAKERS:
         raise ValueError(f"network.kind={kind!r} is unknown; known are {', '.join(MAKERS)}")
     return MAKERS[kind](task, **entries)

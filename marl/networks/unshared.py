@@ -2,10 +2,9 @@
 
 import jax
 
-from marl.networks.factory import NetworkConfig, acting, make_policy, unrolling
+from marl.networks.factory import acting, make_policy, unrolling
+from marl.networks.sizes import UNSHARED, NetworkConfig
 from marl.types import Policy, Task
-
-KIND = "unshared_actor_critic"  # in the recipe of a policy
 
 
 def make_unshared_policy(config: NetworkConfig, task: Task) -> Policy:
@@ -26,5 +25,5 @@ def make_unshared_policy(config: NetworkConfig, task: Task) -> Policy:
         )
         return agents(params, carry, observation, reset)
 
-    recipe = {"kind": KIND, **each.recipe}
+    recipe = {"kind": UNSHARED, **each.recipe}
     return Policy(init_params, each.init_carry, acting(unroll), unroll, recipe)

@@ -4,7 +4,6 @@ Rows in which nothing is legal take action 0 (no-op), with log-probability and e
 Shapes: logits (..., N) float, legal (..., N) bool, actions (...) int.
 """
 
-import chex
 import jax
 import jax.numpy as jnp
 
@@ -16,7 +15,8 @@ ILLEGAL_LOGIT = -1e9
 def mask_logits(logits: jax.Array, legal: jax.Array) -> jax.Array:
     """Logits with illegal actions at a large negative number; where none is legal, only the
     no-op keeps its logit."""
-    chex.assert_equal_shape([logits, legal])
+    if logits.shape != legal.shape:  # broadcast they would do, and mean something else
+        raise ValueError(f"logits {logits.shape} and legal {legal.shape} must be of one shape")
     is_noop = jnp.arange(logits.shape[-1]) == NOOP
     usable = legal | (~jnp.any(legal, axis=-1, keepdims=True) & is_noop)
     return jnp.where(usable, logits, ILLEGAL_LOGIT)

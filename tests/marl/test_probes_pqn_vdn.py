@@ -8,7 +8,7 @@ import pytest
 from marl import probes
 from marl.learners import pqn_vdn
 from marl.learners.pqn_config import PQNConfig
-from marl.networks.q_network import QNetworkConfig
+from marl.networks.sizes import QNetworkConfig
 
 NETWORK = QNetworkConfig(16, 32)
 UPDATES = {"time_limit": 180}  # else 80; a return without an end takes longer to settle

@@ -13,7 +13,7 @@ from marl.learners.ippo_unshared import UnsharedConfig
 from marl.learners.mappo import MAPPOConfig
 from marl.learners.ppo_config import PPOConfig, TeamPPOConfig
 from marl.learners.pqn_config import PQNConfig
-from marl.networks import centralised, factory, hypernetwork, q_network
+from marl.networks.sizes import CentralisedConfig, HyperConfig, NetworkConfig, QNetworkConfig
 from marl.options import ConfigError
 from marl.play_config import make_evaluate_config, make_render_config
 from marl.read_config import make_train_config
@@ -52,9 +52,11 @@ def test_every_file_composes_and_builds(override):
 
 
 def test_learners_choose_their_kind_of_network():
-    assert train_config("learner=pqn_vdn").network == q_network.CPU_Q
+    assert train_config("learner=pqn_vdn").network == QNetworkConfig(
+        embedding_size=64, hidden_size=128
+    )
     published = train_config("learner=pqn_vdn", "network=q_published")
-    assert published.network == q_network.PUBLISHED_Q
+    assert published.network == QNetworkConfig()
     for wrong in (
         ("learner=pqn_vdn", "network=small"),
         ("learner=mappo", "network=published"),
@@ -88,12 +90,20 @@ def test_every_key_has_a_comment():
 def test_defaults_in_code_are_those_of_the_files():
     world = train_config().env
     assert world == DEFAULT_WORLD
-    assert train_config("network=published").network == factory.PUBLISHED
-    assert train_config("network=small").network == factory.CPU
+    small = dict(
+        embedding_size=64, embedding_gain=8.5, hidden_size=128, actor_size=128, critic_size=64,
+        activation="relu",
+    )  # fmt: skip
+    assert train_config("network=published").network == NetworkConfig()
+    assert train_config("network=small").network == NetworkConfig(**small)
     published = train_config("experiment=published_ippo").learner.options
     assert published == PPOConfig(mask_dead_agents=False, bootstrap_truncated=False)
-    assert train_config("learner=mappo").network == centralised.CPU_CENTRALISED
-    assert train_config("learner=hypermarl").network == hypernetwork.CPU_HYPER
+    assert train_config("learner=mappo").network == CentralisedConfig(
+        **small | {"critic_size": 128}
+    )
+    assert train_config("learner=hypermarl").network == HyperConfig(
+        **small, identity_size=16, generator_size=16
+    )
     assert train_config("experiment=published_pqn_vdn").learner.options == PQNConfig(
         mask_dead_agents=False, bootstrap_truncated=False, learn_last_step=False,
         blank_first_observation=True,
@@ -142,9 +152,9 @@ def test_published_preset_is_the_published_one():
 
 AS_PUBLISHED = dict(mask_dead_agents=False, bootstrap_truncated=False)
 PUBLISHED = {
-    "ippo_unshared": (UnsharedConfig(clip_jointly=True, **AS_PUBLISHED), factory.PUBLISHED, 1024),
-    "mappo": (MAPPOConfig(**AS_PUBLISHED), centralised.PUBLISHED_CENTRALISED, 512),
-    "hypermarl": (TeamPPOConfig(lr=1e-4, **AS_PUBLISHED), hypernetwork.PUBLISHED_HYPER, 1024),
+    "ippo_unshared": (UnsharedConfig(clip_jointly=True, **AS_PUBLISHED), NetworkConfig(), 1024),
+    "mappo": (MAPPOConfig(**AS_PUBLISHED), CentralisedConfig(critic_input="team"), 512),
+    "hypermarl": (TeamPPOConfig(lr=1e-4, **AS_PUBLISHED), HyperConfig(), 1024),
 }
 
 
@@ -174,7 +184,7 @@ def test_published_pqn_vdn_is_the_published_one():
     assert options.exploring_updates == 0.1 * 15_258 and options.total_updates == 15_258
     shorter = train_config("experiment=published_pqn_vdn", "total_steps=1e8").learner.options
     assert shorter.exploring_updates == 0.1 * 1_525
-    assert config.network == q_network.PUBLISHED_Q
+    assert config.network == QNetworkConfig()
     assert config.env.num_comm_channels == 4 and config.env.rules_version == "0.1.0"
     assert config.env.params().non_specialist_efficiency == np.float32(0.4)
 

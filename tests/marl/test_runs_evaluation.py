@@ -19,7 +19,8 @@ from marl.evaluation.protocol import BEHAVIOURS, Evaluator, Interrupted, _world_
 from marl.evaluation.report import format_report, make_report, protocol_of
 from marl.host.heartbeat import Heartbeat
 from marl.host.progress import Lines, Silent, duration
-from marl.networks.factory import NetworkConfig, make_policy
+from marl.networks.factory import make_policy
+from marl.networks.sizes import NetworkConfig
 from marl.play_config import make_evaluate_config
 from marl.probes import Memory, Mortal
 from marl.tasks import make_task

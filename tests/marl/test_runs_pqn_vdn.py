@@ -15,7 +15,8 @@ from marl.export import PolicyError, describe_parameters, load_policy, save_poli
 from marl.host.folder import prepare
 from marl.host.stopping import StopRequest
 from marl.learners import registry
-from marl.networks.q_network import QNetworkConfig, make_q_policy
+from marl.networks.q_network import make_q_policy
+from marl.networks.sizes import QNetworkConfig
 from marl.probes import Mortal
 from marl.read_config import make_train_config
 from marl.tasks import task_for_static

@@ -11,7 +11,8 @@ from test_kinds import stirred
 
 from marl import probes
 from marl.learners import on_policy
-from marl.networks.factory import NetworkConfig, make_policy
+from marl.networks.factory import make_policy
+from marl.networks.sizes import NetworkConfig
 from marl.tasks import make_task
 
 OPTIONS = dict(

@@ -10,8 +10,9 @@ from test_kinds import stirred
 
 from marl import probes
 from marl.learners import on_policy
-from marl.networks.centralised import CRITIC_INPUTS, join_team
+from marl.networks.centralised import join_team
 from marl.networks.embedding import Embedding
+from marl.networks.sizes import CRITIC_INPUTS
 from marl.types import Sparse
 
 OPTIONS = dict(

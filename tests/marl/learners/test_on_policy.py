@@ -10,7 +10,7 @@ import pytest
 from marl import probes
 from marl.learners import ippo, on_policy, registry
 from marl.learners.ppo_config import PPOConfig
-from marl.networks.factory import NetworkConfig
+from marl.networks.sizes import NetworkConfig
 from marl.ops import masked_categorical
 
 NETWORK = NetworkConfig(5, 6, 4, 3, "tanh")

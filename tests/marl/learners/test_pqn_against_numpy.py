@@ -9,7 +9,7 @@ import pytest
 from marl import probes
 from marl.learners import pqn_vdn
 from marl.learners.pqn_config import PQNConfig
-from marl.networks.q_network import QNetworkConfig
+from marl.networks.sizes import QNetworkConfig
 
 CONFIG = PQNConfig(
     num_envs=2, num_steps=6, num_minibatches=1, update_epochs=7, total_updates=4, lr=0.02,

@@ -10,7 +10,7 @@ import pytest
 from marl import probes
 from marl.learners import on_policy, pqn_vdn
 from marl.learners.pqn_config import PQNConfig
-from marl.networks.q_network import QNetworkConfig
+from marl.networks.sizes import QNetworkConfig
 from marl.ops.q_lambda import chosen_value
 
 NETWORK = QNetworkConfig(5, 6)

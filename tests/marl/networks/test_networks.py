@@ -6,17 +6,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from marl.networks import embedding, recipes, recurrent
+from marl.networks import embedding, recipes
 from marl.networks.actor_critic import RecurrentActorCritic
-from marl.networks.centralised import (
-    PUBLISHED_CENTRALISED,
-    CentralisedConfig,
-    make_centralised_policy,
-)
-from marl.networks.factory import PUBLISHED, NetworkConfig, make_policy
-from marl.networks.hypernetwork import PUBLISHED_HYPER, HyperConfig, make_hyper_policy
+from marl.networks.centralised import make_centralised_policy
+from marl.networks.factory import make_policy
+from marl.networks.hypernetwork import make_hyper_policy
 from marl.networks.recurrent import GRU
+from marl.networks.sizes import CentralisedConfig, HyperConfig, NetworkConfig
 from marl.networks.unshared import make_unshared_policy
+from marl.ops import recurrence, sum_rows
 from marl.tasks import task_for_static
 from marl.types import Sparse
 
@@ -60,20 +58,20 @@ def test_embedding_is_a_dense_layer_forward_and_backward(sparse_and_dense):
 
 
 def test_formulation_for_accelerators_is_the_same_function(sparse_and_dense, monkeypatch):
-    monkeypatch.setattr(embedding, "_ROWS_EXPANDED", 4)  # several blocks, the last one not full
+    monkeypatch.setattr(sum_rows, "_ROWS_EXPANDED", 4)  # several blocks, the last one not full
     sparse, _ = sparse_and_dense
     rows, weights = sparse.rows.reshape(10, ROWS), sparse.weights.reshape(10, ROWS)
     kernel = jax.random.normal(jax.random.key(0), (FEATURES, 8))
     gradient = jax.random.normal(jax.random.key(1), (10, 8))
     np.testing.assert_allclose(
-        embedding._sum_rows_by_product(kernel, rows, weights),
-        embedding._sum_rows_by_turns(kernel, rows, weights),
+        sum_rows._sum_rows_by_product(kernel, rows, weights),
+        sum_rows._sum_rows_by_turns(kernel, rows, weights),
         atol=1e-5,
     )
     zeros = jnp.zeros_like(kernel)
     np.testing.assert_allclose(
-        embedding._scatter_by_product(zeros, gradient, rows, weights),
-        embedding._scatter_by_turns(zeros, gradient, rows, weights),
+        sum_rows._scatter_by_product(zeros, gradient, rows, weights),
+        sum_rows._scatter_by_turns(zeros, gradient, rows, weights),
         atol=1e-5,
     )
 
@@ -88,11 +86,11 @@ def test_embeddings_side_by_side_are_those_one_by_one(sparse_and_dense, axes):
     probe = jax.random.normal(jax.random.key(1), (5, 8))
 
     def value(*one):
-        return jnp.sum(jnp.sin(embedding.sum_rows(*one)) * probe)
+        return jnp.sum(jnp.sin(sum_rows.sum_rows(*one)) * probe)
 
     one = tuple(x[1] for x in many)
-    both = jax.vmap(embedding.sum_rows, axes)(*args)
-    np.testing.assert_allclose(both[1], embedding.sum_rows(*one), atol=1e-5)
+    both = jax.vmap(sum_rows.sum_rows, axes)(*args)
+    np.testing.assert_allclose(both[1], sum_rows.sum_rows(*one), atol=1e-5)
     wanted = jax.grad(value)(*one)
     each = jax.vmap(jax.grad(value), axes)(*args)
     np.testing.assert_allclose(each[1], wanted, atol=1e-5)
@@ -147,18 +145,18 @@ def test_gru_gradients_are_those_of_differentiating_its_steps():
 
         return jax.jit(jax.grad(value, argnums=(0, 1, 2, 3)))(kernel, bias, carry, inputs)
 
-    ours = gradients(recurrent.scan_gru)
-    theirs = gradients(lambda *args: recurrent._scan_forward(*args)[0])
+    ours = gradients(recurrence.scan_gru)
+    theirs = gradients(lambda *args: recurrence._scan_forward(*args)[0])
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)
     assert (ours[2][0] == 0).all() and (ours[2][1] != 0).all()
 
 
 PUBLISHED_SIZES = {
-    make_policy: (PUBLISHED, 2_589_885),
-    make_unshared_policy: (PUBLISHED, 3 * 2_589_885),
-    make_centralised_policy: (PUBLISHED_CENTRALISED, 2_524_092 + 4_984_705),
-    make_hyper_policy: (PUBLISHED_HYPER, 25_614_013),
+    make_policy: (NetworkConfig(), 2_589_885),
+    make_unshared_policy: (NetworkConfig(), 3 * 2_589_885),
+    make_centralised_policy: (CentralisedConfig(critic_input="team"), 2_524_092 + 4_984_705),
+    make_hyper_policy: (HyperConfig(), 25_614_013),
 }
 
 
@@ -204,7 +202,8 @@ def test_impossible_networks_are_refused_by_name(bad):
 
 
 def test_double_precision_is_refused_by_name():
-    policy = make_policy(PUBLISHED, task_for_static({"num_agents": 3, "num_comm_channels": 4}))
+    task = task_for_static({"num_agents": 3, "num_comm_channels": 4})
+    policy = make_policy(NetworkConfig(), task)
     with jax.enable_x64(True), pytest.raises(ValueError, match="unset JAX_ENABLE_X64"):
         policy.init_params(jax.random.key(0))
 

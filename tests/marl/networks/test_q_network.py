@@ -6,15 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from marl.networks import recipes, recurrent
-from marl.networks.factory import PUBLISHED, make_policy
-from marl.networks.q_network import (
-    PUBLISHED_Q,
-    QNetworkConfig,
-    make_q_policy,
-    with_agent_id,
-)
+from marl.networks import recipes
+from marl.networks.factory import make_policy
+from marl.networks.forward import with_agent_id
+from marl.networks.q_network import make_q_policy
 from marl.networks.recurrent import LSTM
+from marl.networks.sizes import NetworkConfig, QNetworkConfig
+from marl.ops import recurrence
 from marl.probes import Memory
 from marl.tasks import make_task, task_for_static
 from marl.types import Sparse, VectorObservation
@@ -61,8 +59,8 @@ def test_lstm_gradients_are_those_of_differentiating_its_steps():
 
         return jax.jit(jax.grad(value, argnums=(0, 1, 2)))(kernel, carry, inputs)
 
-    ours = gradients(recurrent.scan_lstm)
-    theirs = gradients(lambda *args: recurrent._scan_lstm_forward(*args)[0])
+    ours = gradients(recurrence.scan_lstm)
+    theirs = gradients(lambda *args: recurrence._scan_lstm_forward(*args)[0])
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=2e-5), ours, theirs)
     for part in ours[1]:
         assert (part[0] == 0).all() and (part[1] != 0).all()
@@ -72,7 +70,9 @@ def test_published_network_has_the_published_size():
     # The published one holds 19,466 more: scale and shift of a normalisation of its inputs, whose
     # result it throws away.
     task = task_for_static({"num_agents": 3, "num_comm_channels": 4})
-    params = jax.eval_shape(make_q_policy(PUBLISHED_Q, task, 0.01).init_params, jax.random.key(0))
+    params = jax.eval_shape(
+        make_q_policy(QNetworkConfig(), task, 0.01).init_params, jax.random.key(0)
+    )
     shapes = {
         jax.tree_util.keystr(path, simple=True, separator="/"): leaf.shape
         for path, leaf in jax.tree_util.tree_leaves_with_path(params)
@@ -151,7 +151,7 @@ def test_recipes_make_the_same_policy_again(small):
     calm = recipes.follow({**policy.recipe, "epsilon": 0.0}, task)
     np.testing.assert_array_equal(actions(calm, False), actions(policy, True))
     assert (actions(policy, False) != actions(policy, True)).any()
-    actor = make_policy(PUBLISHED, task)
+    actor = make_policy(NetworkConfig(), task)
     assert recipes.follow(actor.recipe, task).recipe == actor.recipe
     with pytest.raises(ValueError, match="network.kind='tree'"):
         recipes.follow({"kind": "tree"}, task)
