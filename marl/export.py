@@ -1,10 +1,9 @@
-"""Policy bundles: a folder with `weights.safetensors` and `card.json` that acts by itself.
+"""Policy bundles: a folder with `weights.safetensors`, `card.json` and its words, `README.md`.
 
 Loading one and acting needs jax, numpy and safetensors alone.
 """
 
 import dataclasses
-import json
 import os
 import shutil
 from pathlib import Path
@@ -16,43 +15,25 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from marl.host.files import absolute, digest, remove, rename_durably, write_json
+from marl.host.files import absolute, digest, remove, rename_durably, write_atomic, write_json
 from marl.networks.exported import ExportedTeam, exported_team, require_weights_fit
+from marl.policy_card import (
+    CARD_FILE,
+    FORMAT,
+    README_FILE,
+    PolicyError,
+    read_card,
+    replaced,
+    whole,
+)
+from marl.policy_readme import policy_readme
 from marl.tasks import task_for_static
 from marl.types import PyTree, Task
 from marl.versions import package_versions
 
 WEIGHTS_FILE = "weights.safetensors"
-CARD_FILE = "card.json"
-FORMAT = 1
 DIGEST = "weights_sha256"  # entry of the card; those of earlier versions lack it
 _SEPARATOR = "/"
-
-# What every card says, and as what; the entries of "env" are those that others read.
-_ENTRIES = {
-    ("label",): str,
-    ("env",): dict,
-    ("env", "num_agents"): int,
-    ("env", "num_actions"): int,
-    ("network",): dict,
-    ("parameters",): dict,
-    ("training",): dict,
-}
-# And besides, of a policy for ALEM, whose cards name no environment, or for another.
-_OF_ALEM = {
-    ("env", "difficulty"): (str, int, float),
-    ("env", "rules_version"): str,
-    ("env", "num_comm_channels"): int,
-    ("env", "shared_reward"): bool,
-}
-_OF_OTHERS = {
-    ("env", "name"): str,
-    ("env", "feature_size"): int,
-}
-
-
-class PolicyError(ValueError):
-    """A bundle cannot be read, or does not fit the world; the message says what to do."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,17 +121,22 @@ def _write_bundle(folder: Path, partial: Path, params: PyTree, card: dict) -> No
     remove(partial)
     partial.mkdir(parents=True)
     save_file(_flatten(params), partial / WEIGHTS_FILE)
-    whole = {"format": FORMAT, **card, "versions": package_versions()}
-    whole[DIGEST] = digest(partial / WEIGHTS_FILE)
-    write_json(partial / CARD_FILE, whole)
+    said = {"format": FORMAT, **card, "versions": package_versions()}
+    said[DIGEST] = digest(partial / WEIGHTS_FILE)
+    _write_card(partial, said, folder.name)
     # safetensors makes files that only their owner can read
     shutil.copymode(partial / CARD_FILE, partial / WEIGHTS_FILE)
-    replaced = _replaced(folder)
+    before = replaced(folder)
     if folder.exists() or folder.is_symlink():
-        remove(replaced)
-        os.rename(folder, replaced)
+        remove(before)
+        os.rename(folder, before)
     rename_durably(partial, folder)
-    remove(replaced)
+    remove(before)
+
+
+def _write_card(place: Path, card: dict, name: str) -> None:
+    write_json(place / CARD_FILE, card)
+    write_atomic(place / README_FILE, policy_readme(card, name))
 
 
 def update_card(folder: Path, **entries: object) -> None:
@@ -161,63 +147,8 @@ def update_card(folder: Path, **entries: object) -> None:
     """
     card = read_card(folder)
     if card != card | entries:
-        write_json(Path(folder) / CARD_FILE, card | entries)
-
-
-def _replaced(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.replaced")
-
-
-def _whole(folder: Path) -> Path:
-    """Where the bundle is: a crash between two renames leaves it under its temporary name."""
-    folder = absolute(folder, "policy")
-    return folder if folder.exists() or not _replaced(folder).exists() else _replaced(folder)
-
-
-def read_card(folder: Path) -> dict:
-    """The card of a bundle, with everything that a card must say.
-
-    Raises:
-        PolicyError: there is none, or it cannot be read, or an entry is missing or of another kind.
-    """
-    try:
-        card = json.loads((_whole(folder) / CARD_FILE).read_text())
-    except FileNotFoundError:
-        raise PolicyError(
-            f"policy={folder} is no policy bundle ({CARD_FILE} is missing); give the folder "
-            "`policy` of a run, or random"
-        ) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise PolicyError(f"policy={folder}: {CARD_FILE} cannot be read ({error})") from error
-    if not isinstance(card, dict):
-        raise PolicyError(f"policy={folder}: {CARD_FILE} is damaged; export the policy again")
-    if card.get("format") != FORMAT:
-        raise PolicyError(
-            f"policy={folder} has format {card.get('format')}, this program reads {FORMAT}; "
-            "export it again with this version"
-        )
-    _check_entries(folder, card, _ENTRIES)
-    _check_entries(folder, card, _OF_OTHERS if "name" in card["env"] else _OF_ALEM)
-    return card
-
-
-def _check_entries(folder: Path, card: dict, entries: dict) -> None:
-    for path, kind in entries.items():
-        *groups, name = path
-        holder = card
-        for group in groups:
-            holder = holder[group]
-        value = holder.get(name)
-        is_right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-        if not is_right:
-            entry = ".".join(path)
-            found = f"has {entry}={value!r}" if name in holder else f"lacks {entry}"
-            kinds = kind if isinstance(kind, tuple) else (kind,)
-            wanted = " or ".join(k.__name__ for k in kinds)
-            raise PolicyError(
-                f"policy={folder}: {CARD_FILE} {found}, and {wanted} is needed; "
-                "export the policy again"
-            )
+        folder = absolute(folder, "policy")
+        _write_card(folder, card | entries, folder.name)
 
 
 def load_policy(folder: str | Path) -> ExportedPolicy:
@@ -264,7 +195,7 @@ def _policy_of(folder: Path, card: dict) -> tuple[ExportedTeam, Task]:
 
 def _read_weights(folder: Path, card: dict) -> dict[str, np.ndarray]:
     """Name -> array, as the card says, finite."""
-    file = _whole(folder) / WEIGHTS_FILE
+    file = whole(folder) / WEIGHTS_FILE
     try:
         weights, found = load_file(file), digest(file)
     except (OSError, SafetensorError, LookupError, TypeError, AttributeError) as error:
@@ -285,28 +216,6 @@ def _read_weights(folder: Path, card: dict) -> dict[str, np.ndarray]:
                 "again, from an earlier checkpoint"
             )
     return weights
-
-
-def require_fit(card: dict, *, num_agents: int, num_comm_channels: int) -> None:
-    """Refuses a world of another shape than the policy's."""
-    for name, asked in (("num_agents", num_agents), ("num_comm_channels", num_comm_channels)):
-        made = card["env"][name]
-        if asked != made:
-            raise PolicyError(
-                f"env.{name}={asked}, but the policy was made for env.{name}={made}; "
-                f"give env.{name}={made} or leave it out"
-            )
-
-
-def require_same_task(card: dict, *, difficulty: str, rules_version: str) -> None:
-    """Refuses another difficulty or other rules than the policy was trained under."""
-    for name, asked in (("difficulty", difficulty), ("rules_version", rules_version)):
-        made = card["env"][name]
-        if str(asked) != str(made):
-            raise PolicyError(
-                f"env.{name}={asked}, but the policy was trained under env.{name}={made}; "
-                f"leave it out, or give transfer=true to evaluate it there all the same"
-            )
 
 
 def describe_parameters(params: PyTree) -> dict[str, list]:

@@ -16,10 +16,10 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from marl.config import TrainConfig
-from marl.export import PolicyError, read_card
 from marl.host.files import absolute
 from marl.host.folder import CONFIG_FILE, LOCK_FILE, RunFolderError, differing, read_config
 from marl.options import ConfigError
+from marl.policy_card import PolicyError, read_card
 from marl.read_config import make_train_config
 from marl.training.books import EVALUATION_FILE, POLICY_FOLDER
 from marl.training.claiming import seed_folders

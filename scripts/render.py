@@ -13,13 +13,13 @@ FRAME_MS = 120
 def run(values: Mapping) -> int:
     """Does what the options say; messages for the user, an exit code for the shell."""
     # Imported here, so that --help, wrong option names and Ctrl-C are answered at once.
-    from marl.export import PolicyError
     from marl.host.device import DeviceError, require_device
     from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
     from marl.host.files import absolute, require_place
     from marl.host.stopping import StopRequest
     from marl.options import ConfigError
     from marl.play_config import make_render_config
+    from marl.policy_card import PolicyError
 
     def work() -> int:
         config = make_render_config(values)
@@ -102,6 +102,7 @@ def players_of(config):
     from marl.environments.alem import make_environment
     from marl.evaluation.command import DEFAULT_WORLD, RANDOM, world_for
     from marl.options import in_range
+    from marl.policy_card import PolicyError
 
     policy = None if config.policy == RANDOM else export.load_policy(config.policy)
     if policy is None:
@@ -109,7 +110,7 @@ def players_of(config):
     else:
         world = world_for(policy, config.policy, config.env)
         if world.name != ALEM:
-            raise export.PolicyError(
+            raise PolicyError(
                 f"policy={config.policy} plays {world.name}, and only ALEM can be drawn; "
                 "give a policy for ALEM"
             )

@@ -13,13 +13,13 @@ from marl.config import FREE_OPTIONS
 from marl.env_config import ALEM
 from marl.environments.registry import name_of
 from marl.evaluation.protocol import RANDOM
-from marl.export import PolicyError, read_card
 from marl.host.folder import CONFIG_FILE, RunFolderError, flatten, is_free, read_config
-from marl.training.books import EVALUATION_FILE, POLICY_FOLDER
+from marl.policy_card import PolicyError, read_card
+from marl.training.books import CHOSEN, EVALUATION_FILE, POLICY_FOLDER
 from marl.training.claiming import seed_folder
 from marl.training.loggers import METRICS_FILE
 
-BEST = "best on development worlds"
+BEST = CHOSEN
 # What a run is in a table anyway (seed, difficulty, budget, name), or decides nothing.
 _OUTSIDE = FREE_OPTIONS | {"seed", "num_seeds", "name", "env.difficulty", "total_steps"}
 # What a protocol says besides conditions.

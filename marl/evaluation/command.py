@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from marl import compile_cache, export
+from marl import compile_cache, export, policy_card
 from marl.env_config import ALEM, EnvConfig, EnvOptions
 from marl.environments.registry import entry_of, make_env_options, name_of
 from marl.evaluation.protocol import RANDOM, Evaluator, Interrupted, WorldResults
@@ -33,7 +33,7 @@ DEFAULT_WORLD = EnvConfig(
 _CODES = {
     ConfigError: BAD_OPTION,
     DeviceError: BAD_OPTION,
-    export.PolicyError: BAD_OPTION,
+    policy_card.PolicyError: BAD_OPTION,
     OSError: FILES_FAILED,
 }
 
@@ -185,7 +185,7 @@ def _player(config: EvaluateConfig):
     card = exported.card
     env_config = world_for(exported, config.policy, config.env)
     if env_config.name == ALEM and not config.transfer:
-        export.require_same_task(
+        policy_card.require_same_task(
             card, difficulty=env_config.label, rules_version=env_config.rules_version
         )
     return exported, card["env"], env_config
@@ -209,12 +209,12 @@ def world_for(exported: export.ExportedPolicy, folder: str, asked: AskedWorld) -
             without=exported.card["env"].get("without"),  # cards of earlier versions lack it
         )
     except ConfigError as error:
-        raise export.PolicyError(
-            f"policy={folder}: {export.CARD_FILE} describes a world that is not known here "
+        raise policy_card.PolicyError(
+            f"policy={folder}: {policy_card.CARD_FILE} describes a world that is not known here "
             f"({error}); export the policy again with this version"
         ) from error
     world = asked.applied_to(made_for)
-    export.require_fit(
+    policy_card.require_fit(
         exported.card, num_agents=world.num_agents, num_comm_channels=world.num_comm_channels
     )
     return world
@@ -232,13 +232,13 @@ def _other_world(card: Mapping, folder: str, asked: AskedWorld) -> EnvOptions:
     try:
         options = make_env_options({n: value for n, value in card.items() if n not in sizes})
     except ConfigError as error:
-        raise export.PolicyError(
+        raise policy_card.PolicyError(
             f"policy={folder}: its environment cannot be played here ({error})"
         ) from error
     env = entry_of(options).make(options)
     for name in sizes:
         if getattr(env, name) != card[name]:
-            raise export.PolicyError(
+            raise policy_card.PolicyError(
                 f"policy={folder} was made for {card['name']} with {name}={card[name]}, and here "
                 f"that is {getattr(env, name)}; train it again with this version"
             )

@@ -25,6 +25,10 @@ class Exporter(Protocol):
         """Writes a bundle with options and `facts` of the run, in place of one that is there."""
         ...
 
+    def card_of(self, params: PyTree, config: TrainConfig, facts: dict) -> dict:
+        """What the card of such a bundle says."""
+        ...
+
     def update_of(self, folder: Path) -> int | None:
         """The update whose policy lies there, or None if there is no whole bundle."""
         ...

@@ -36,6 +36,7 @@ from marl.types import PyTree
 CHECKPOINTS_FOLDER = "checkpoints"
 POLICY_FOLDER = "policy"
 BEST_POLICY_FOLDER = "policy_best"
+CHOSEN = "best on development worlds"  # what the best policy is
 EVALUATION_FILE = "evaluation.json"  # of a finished run; marl.training.command writes it
 
 
@@ -235,7 +236,8 @@ class Books:
 
     def _export(self, name: str, params: PyTree) -> None:
         self._place.require()
-        self._assembly.exporter.save(self._folder / name, params, self._config, self._facts())
+        facts = self._facts() | ({"chosen": CHOSEN} if name == BEST_POLICY_FOLDER else {})
+        self._assembly.exporter.save(self._folder / name, params, self._config, facts)
 
     def _facts(self) -> dict:
         return self.counters.facts() | {"env_steps": self.env_steps}

@@ -24,16 +24,21 @@ import orbax.checkpoint as ocp
 
 from marl.host.files import digest, rename_durably
 from marl.host.folder import Place
+from marl.training.manifest import (
+    MANIFEST,
+    DamageError,
+    check_name,
+    extra_of,
+    files_of,
+    whole_manifest,
+)
 
 SCHEMA_VERSION = 1
-MANIFEST = "manifest.json"
 ARRAYS = "arrays"
 _PARTIAL = ".partial-"
 _REPLACED = ".replaced-"
 # Bytes of names, indices and half-filled blocks, beside the arrays.
 _OVERHEAD = 2**20
-_PARTS = ("versions", "extra", "leaves", "files")  # of a manifest
-
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
@@ -52,10 +57,6 @@ def size_on_disk(state: object) -> int:
 
 class CheckpointError(RuntimeError):
     """A checkpoint cannot be written or read; the message says what to do."""
-
-
-class _DamageError(Exception):
-    """A checkpoint cannot be used, and the one before may be; the message says why."""
 
 
 class Checkpoints:
@@ -145,15 +146,25 @@ class Checkpoints:
             CheckpointError: all are damaged, or one was made by another program: the message
                 names the leaf or version that differs.
         """
+        return self._newest(lambda *args: _read(*args, template), read_extra, among)
+
+    def restore_params(
+        self, read_extra: Callable[[dict], T], among: Collection[int] | None = None
+    ) -> tuple[int, object, T] | None:
+        """As `restore_newest`, of the parameters alone, for which no template is needed: nested
+        mappings, by the names of the checkpoint's leaves."""
+        return self._newest(_read_params, read_extra, among)
+
+    def _newest(self, read: Callable, read_extra: Callable, among: Collection[int] | None):
         updates = self.updates() if among is None else sorted(among)
         for update in reversed(updates):
             folder = self._folder / str(update)
             try:
-                manifest = _whole_manifest(folder)
-                _check_name(folder, manifest["extra"])
+                manifest = whole_manifest(folder)
+                check_name(folder, manifest["extra"])
                 self._check_versions(folder, manifest)
-                return update, _read(folder, manifest, template), _extra(manifest, read_extra)
-            except _DamageError as problem:
+                return update, read(folder, manifest), extra_of(manifest, read_extra)
+            except DamageError as problem:
                 _log.warning(
                     "checkpoint %s is damaged (%s); trying the one before", folder, problem
                 )
@@ -189,7 +200,7 @@ class Checkpoints:
                 "versions": {"schema": SCHEMA_VERSION, **self._versions},
                 "extra": extra,
                 "leaves": {n: [list(a.shape), str(a.dtype)] for n, a in arrays.items()},
-                "files": {str(p.relative_to(partial)): digest(p) for p in _files(partial)},
+                "files": {str(p.relative_to(partial)): digest(p) for p in files_of(partial)},
             }
             (partial / MANIFEST).write_text(json.dumps(manifest))
             final, replaced = self._folder / str(update), self._folder / f"{_REPLACED}{update}"
@@ -240,14 +251,10 @@ def _read(folder: Path, manifest: dict, template: object) -> object:
     leaves, tree = jax.tree_util.tree_flatten_with_path(template)
     shapes = {_name(p): jax.eval_shape(_plain, leaf) for p, leaf in leaves}
     _check_leaves(folder, manifest["leaves"], shapes)
-    try:
-        with _quiet_orbax(), ocp.PyTreeCheckpointer() as reader:
-            stored = reader.restore(folder / ARRAYS)
-        missing = {name for name, shape in shapes.items() if shape.size} - set(stored)
-    except Exception as error:  # orbax and tensorstore have many types for it
-        raise _DamageError(f"its arrays cannot be read: {_brief(error)}") from error
+    stored = _stored(folder)
+    missing = {name for name, shape in shapes.items() if shape.size} - set(stored)
     if missing:
-        raise _DamageError(f"its arrays lack {', '.join(sorted(missing))}")
+        raise DamageError(f"its arrays lack {', '.join(sorted(missing))}")
     restored = []
     for path, leaf in leaves:
         name = _name(path)
@@ -257,6 +264,29 @@ def _read(folder: Path, manifest: dict, template: object) -> object:
             value = jax.random.wrap_key_data(value, impl=_generator(leaf))
         restored.append(value)
     return jax.tree.unflatten(tree, restored)
+
+
+def _stored(folder: Path) -> dict[str, np.ndarray]:
+    """The arrays of a checkpoint, by dotted name."""
+    try:
+        with _quiet_orbax(), ocp.PyTreeCheckpointer() as reader:
+            return dict(reader.restore(folder / ARRAYS))
+    except Exception as error:  # orbax and tensorstore have many types for it
+        raise DamageError(f"its arrays cannot be read: {_brief(error)}") from error
+
+
+def _read_params(folder: Path, manifest: dict) -> dict:
+    """The leaves below "params" as nested mappings."""
+    prefix, stored, params = "params.", _stored(folder), {}
+    for name in (n for n in manifest["leaves"] if n.startswith(prefix)):
+        *groups, last = name.removeprefix(prefix).split(".")
+        node = params
+        for group in groups:
+            node = node.setdefault(group, {})
+        if name not in stored:
+            raise DamageError(f"its arrays lack {name}")
+        node[last] = np.asarray(stored[name])
+    return params
 
 
 def _check_leaves(folder: Path, found: dict, expected: dict) -> None:
@@ -273,41 +303,6 @@ def _check_leaves(folder: Path, found: dict, expected: dict) -> None:
 
 def _describe(leaf: list | None) -> str:
     return "missing" if leaf is None else f"{leaf[1]}{tuple(leaf[0])}"
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != MANIFEST)
-
-
-def _whole_manifest(folder: Path) -> dict:
-    """The manifest of a checkpoint whose files are what was saved. Raises _DamageError."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text())
-        has_all = all(isinstance(manifest[part], dict) for part in _PARTS)
-        if not (has_all and manifest["files"]):
-            raise _DamageError(f"{MANIFEST} is incomplete")
-        for name, saved in manifest["files"].items():
-            if digest(folder / name) != saved:
-                raise _DamageError(f"{name} differs from what was saved")
-    except FileNotFoundError as error:
-        raise _DamageError(f"{Path(error.filename).name} is missing") from error
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise _DamageError(f"{MANIFEST}, or a file it names, cannot be read ({error})") from error
-    return manifest
-
-
-def _check_name(folder: Path, extra: dict) -> None:
-    """Raises _DamageError if a checkpoint stands under another update's name."""
-    update = extra.get("update", folder.name)
-    if str(update) != folder.name:
-        raise _DamageError(f"it is of update {update}, and was renamed")
-
-
-def _extra(manifest: dict, read: Callable[[dict], T]) -> T:
-    try:
-        return read(manifest["extra"])
-    except ValueError as error:
-        raise _DamageError(str(error)) from error
 
 
 def _require_space(folder: Path, num_bytes: int) -> None:

@@ -10,14 +10,8 @@ import jax
 import numpy as np
 
 from marl.config import TrainConfig
-from marl.export import (
-    PolicyError,
-    describe_parameters,
-    load_params,
-    read_card,
-    save_policy,
-    update_card,
-)
+from marl.evaluation.protocol import RANDOM
+from marl.export import describe_parameters, load_params, save_policy, update_card
 from marl.host.device import DeviceError, require_device
 from marl.host.exits import BAD_OPTION, FILES_FAILED, NOT_FINITE, guarded
 from marl.host.files import write_atomic, write_json
@@ -25,10 +19,12 @@ from marl.host.folder import RunFolderError, locked, prepare
 from marl.host.progress import make_display
 from marl.host.stopping import StopRequest
 from marl.options import ConfigError
+from marl.policy_card import PolicyError, read_card
 from marl.read_config import make_train_config
 from marl.training.assembly import Assembly, End, Outcome
 from marl.training.books import (
     BEST_POLICY_FOLDER,
+    CHOSEN,
     EVALUATION_FILE,
     POLICY_FOLDER,
     NonFiniteError,
@@ -114,12 +110,14 @@ class BundleExporter:
     card: dict
 
     def save(self, folder: Path, params: object, config: TrainConfig, facts: dict) -> None:
-        details = {
-            "config": config.as_dict(),
-            "training": facts,
-            "parameters": describe_parameters(params),
-        }
-        save_policy(folder, params, self.card | details)
+        save_policy(folder, params, self.card_of(params, config, facts))
+
+    def card_of(self, params: object, config: TrainConfig, facts: dict) -> dict:
+        """The whole card of these weights."""
+        parameters = describe_parameters(params)
+        return self.card | {
+            "config": config.as_dict(), "training": facts, "parameters": parameters,
+        }  # fmt: skip
 
     def update_of(self, folder: Path) -> int | None:
         try:
@@ -169,7 +167,7 @@ def _evaluate(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> int:
         return 0
     asked = {name: outcome.facts[name] for name in ("run_id", "update")}
     asked |= {"worlds": options.worlds, "max_steps": options.max_steps}
-    report = earlier = _earlier_report(folder)
+    report = earlier = earlier_report(folder)
     if earlier is None or earlier["asked"] != asked:
         report = _play(assembly, outcome, stop)
     if report is None:
@@ -183,7 +181,7 @@ def _evaluate(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> int:
             flush=True,
         )
     write_json(folder / EVALUATION_FILE, report | {"asked": asked})
-    update_card(folder / POLICY_FOLDER, scores=_scores(report))
+    note_scores(folder, report)
     table = format_report(report)
     write_atomic(folder / TABLE_FILE, table + "\n")
     print("\n" + table + "\n", flush=True)
@@ -199,7 +197,7 @@ def _play(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> dict | Non
     """The report of the final evaluation, or None if it was stopped."""
     from marl.environments.registry import entry_of
     from marl.evaluation.command import play_all
-    from marl.evaluation.protocol import FIRST_SEED, RANDOM, Interrupted
+    from marl.evaluation.protocol import FIRST_SEED, Interrupted
     from marl.evaluation.report import make_report
 
     config, folder = outcome.config, outcome.folder
@@ -207,7 +205,7 @@ def _play(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> dict | Non
     players = {"greedy": ("greedy", outcome.params), "sampled": ("sampled", outcome.params)}
     best = _best_params(folder, outcome)
     if best is not None:
-        players["best on development worlds, greedy"] = ("greedy", best)
+        players[f"{CHOSEN}, greedy"] = ("greedy", best)
     players[RANDOM] = (RANDOM, outcome.params)
     display = make_display(config.logger.console, "evaluate")
     seeds = range(FIRST_SEED, FIRST_SEED + options.worlds)
@@ -226,7 +224,7 @@ def _play(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> dict | Non
     )
 
 
-def _earlier_report(folder: Path) -> dict | None:
+def earlier_report(folder: Path) -> dict | None:
     """The report of an earlier call, if it is whole."""
     from marl.evaluation.report import format_report
 
@@ -254,6 +252,18 @@ def _best_params(folder: Path, outcome: Outcome) -> object | None:
         return None
     same = jax.tree.map(np.array_equal, params, jax.device_get(outcome.params))
     return None if all(jax.tree.leaves(same)) else params
+
+
+def note_scores(folder: Path, report: dict) -> None:
+    """Adds the scores to the cards of the policies that were played."""
+    scores = _scores(report)
+    results = scores["results"]
+    newest = {name: result for name, result in results.items() if not name.startswith(CHOSEN)}
+    update_card(folder / POLICY_FOLDER, scores=scores | {"results": newest})
+    best = results.get(f"{CHOSEN}, greedy")
+    if best is not None:
+        played = {"greedy": best, RANDOM: results[RANDOM]}
+        update_card(folder / BEST_POLICY_FOLDER, scores=scores | {"results": played})
 
 
 def _scores(report: dict) -> dict:

@@ -19,9 +19,10 @@ from marl.environments.jaxmarl_games import JaxMARLGames
 from marl.evaluation import command as evaluation
 from marl.evaluation.protocol import WorldResults
 from marl.evaluation.report import format_report, make_report
-from marl.export import PolicyError, load_params, load_policy
+from marl.export import load_params, load_policy
 from marl.options import ConfigError
 from marl.play_config import AskedWorld
+from marl.policy_card import PolicyError
 from marl.read_config import make_train_config
 from marl.training import command as training
 from marl.training.counters import Counters

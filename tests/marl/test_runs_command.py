@@ -13,8 +13,9 @@ from toys import CARD, ToyLearner, ToyWorld, toy_policy
 
 from marl.environments.alem import SCORING
 from marl.evaluation.protocol import Evaluator
-from marl.export import load_params, read_card, update_card
+from marl.export import load_params, update_card
 from marl.host.exits import Jobs
+from marl.policy_card import read_card
 from marl.training import command
 from marl.training.assembly import Assembly
 from marl.training.command import BundleExporter

@@ -20,20 +20,11 @@ from alem_env.core.batch import over_worlds
 from alem_env.observe.compact import observe
 from alem_env.reference import from_reference
 from marl.evaluation.command import _player
-from marl.export import (
-    PolicyError,
-    describe_parameters,
-    load_params,
-    load_policy,
-    read_card,
-    require_fit,
-    require_same_task,
-    save_policy,
-    update_card,
-)
+from marl.export import describe_parameters, load_params, load_policy, save_policy, update_card
 from marl.networks.factory import make_policy
 from marl.networks.sizes import NetworkConfig
 from marl.play_config import AskedWorld, EvaluateConfig
+from marl.policy_card import PolicyError, read_card, require_fit, require_same_task
 from marl.tasks import make_task
 from marl.types import VectorObservation
 

@@ -11,12 +11,13 @@ from test_runs_loop import OPTIONS, assert_equal_states, newest
 from toys import CARD
 
 from marl.evaluation.protocol import Evaluator
-from marl.export import PolicyError, describe_parameters, load_policy, save_policy
+from marl.export import describe_parameters, load_policy, save_policy
 from marl.host.folder import prepare
 from marl.host.stopping import StopRequest
 from marl.learners import registry
 from marl.networks.q_network import make_q_policy
 from marl.networks.sizes import QNetworkConfig
+from marl.policy_card import PolicyError
 from marl.probes import Mortal
 from marl.read_config import make_train_config
 from marl.tasks import task_for_static
