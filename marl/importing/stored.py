@@ -1,7 +1,10 @@
 """Reading the folders in which the benchmark's trainers keep their networks (orbax)."""
 
+import contextlib
 import logging
+import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -40,10 +43,8 @@ def read(folder: Path) -> dict[str, np.ndarray]:
         ImportFailed: it cannot be read.
     """
     absolute = folder.absolute()
-    logger = logging.getLogger("absl")  # of orbax: its threads log what we tell in one line
-    before, logger.disabled = logger.disabled, True
     try:
-        with warnings.catch_warnings(action="ignore"), ocp.PyTreeCheckpointer() as reader:
+        with _quiet_orbax(), ocp.PyTreeCheckpointer() as reader:
             listed = reader.metadata(absolute).item_metadata
             if listed is None:
                 raise ValueError("the list of its arrays is damaged")
@@ -55,12 +56,30 @@ def read(folder: Path) -> dict[str, np.ndarray]:
             tree = reader.restore(absolute, args=wanted)
     except Exception as error:  # orbax and tensorstore have many types for it
         raise ImportFailed(
-            f"{folder}: cannot be read ({_brief(error)}); fetch the checkpoint again, whole"
+            f"cannot be read ({_brief(error)}); fetch the checkpoint again, whole"
         ) from error
-    finally:
-        logger.disabled = before
     leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
     return {_name(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+@contextlib.contextmanager
+def _quiet_orbax() -> Iterator[None]:
+    """An error that we tell in one line makes its threads log tracebacks, some of them late: when
+    the reads that were under way end. So those are dropped also afterwards."""
+    logger, show = logging.getLogger("absl"), sys.unraisablehook
+    before, logger.disabled = logger.disabled, True
+
+    def show_unless_late(dropped):
+        if "Event loop is closed" not in str(dropped.exc_value):
+            show(dropped)
+
+    sys.unraisablehook = show_unless_late
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+        sys.unraisablehook = show
+    finally:
+        logger.disabled = before
 
 
 def _without_optimiser(tree: object) -> object:

@@ -115,9 +115,7 @@ def _ippo_unshared(recorder, module, options):
 
 
 def _hypermarl(recorder, module, options):
-    from utils import AppendAgentIDWrapper
-
-    wrapped = AppendAgentIDWrapper(recorder.env)
+    wrapped = importlib.import_module("utils").AppendAgentIDWrapper(recorder.env)
     seen = recorder.each_world(lambda obs: jnp.stack(list(wrapped._append_ids(dict(obs)).values())))
     seen = recorder.actors(seen)
     network = module.ActorCriticRNN(
@@ -204,8 +202,7 @@ def _train_state(network, params):
 
 def _save(state, folder):
     """By the trainers' own function; what it sends to wandb goes nowhere."""
-    import utils
-
+    utils = importlib.import_module("utils")
     utils.wandb = SimpleNamespace(
         run=SimpleNamespace(dir=str(folder.absolute()), name="recorded"),
         Artifact=lambda **_: SimpleNamespace(add_dir=lambda _: None),
