@@ -60,28 +60,23 @@ def import_checkpoint(options: Options) -> dict:
         ConfigError: they say of a world that there is none of.
         marl.export.PolicyError: the bundle cannot be written.
     """
-    folder = stored.checkpoint_folder(options.checkpoint)
-    file = folder.absolute().parent / CONFIG_FILE
+    folder = stored.checkpoint_folder(options.checkpoint).resolve()
+    file = folder.parent / CONFIG_FILE
     told = _settled(options, trainer_config.read(file), file)
+    epsilon = _EPSILON if told.epsilon is None else told.epsilon
     try:
-        converted = convert(
-            stored.read(folder), told.learner, told.activation, _or(told.epsilon, _EPSILON)
-        )
+        converted = convert(stored.read(folder), told.learner, told.activation, epsilon)
     except ImportFailed as error:
         raise ImportFailed(f"{folder}: {error}") from error
     _require_world(converted, told, file)
     source = {
         "program": "alem-env baselines",
-        "checkpoint": str(folder.absolute()),
+        "checkpoint": str(folder),
         "config": str(file) if file.exists() else None,
     }
     card = make_card(converted, told, options.rules_version, source)
     export.save_policy(options.out, converted.params, card)
     return card
-
-
-def _or(value, default):
-    return default if value is None else value
 
 
 def _settled(options: Options, told: Told, file: Path) -> Told:
@@ -168,11 +163,12 @@ def _say(card: dict, options: Options) -> None:
     env, training, file = card["env"], card["training"], card["source"]["config"]
     count = sum(int(np.prod(shape)) for shape, _ in card["parameters"].values())
     steps, seed = training["env_steps"], training["seed"]
+    channels = env["num_comm_channels"]
     known = [
         f"{card['learner']}, {env['difficulty']}, rules {env['rules_version']}",
         "steps not known" if steps is None else f"{steps:,} steps",
         "seed not known" if seed is None else f"seed {seed}",
-        f"{env['num_agents']} agents, {env['num_comm_channels']} channels",
+        f"{env['num_agents']} agents, {channels} channel{'s' * (channels != 1)}",
         f"{count:,} parameters",
     ]
     print("; ".join(known))

@@ -246,7 +246,7 @@ def test_what_the_trainer_wrote_down_is_read_wherever_it_stands(checkpoints, tmp
     folder = beside(checkpoints["mappo"], tmp_path / "run", config)
     assert run(Options(folder, tmp_path / "policy")) == 0
     said = capsys.readouterr().out
-    assert "mappo, easy, rules 0.1.0; 100,000,000 steps; seed 4; 2 agents, 1 channels" in said
+    assert "mappo, easy, rules 0.1.0; 100,000,000 steps; seed 4; 2 agents, 1 channel;" in said
     assert "not known" not in said
     card = load_policy(tmp_path / "policy").card
     assert card["network"]["activation"] == "relu"
