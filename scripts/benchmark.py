@@ -22,13 +22,19 @@ import argparse
 import json
 import resource
 import sys
-from pathlib import Path
 
-from command_line import MAX_STEPS, MAX_WORLDS, file_to_write, run, whole_number
+from command_line import (
+    MAX_STEPS,
+    MAX_WORLDS,
+    TRAINER,
+    file_to_write,
+    folder_of_baselines,
+    run,
+    whole_number,
+)
 from hydra_command import CONF
 
 LEARNERS = sorted(path.stem for path in (CONF / "learner").glob("*.yaml"))
-TRAINER = "ippo_rnn.py"
 
 
 def measure_env(args: argparse.Namespace) -> dict:
@@ -182,17 +188,6 @@ def parse(argv: list[str] | None = None) -> argparse.Namespace:
             "alem-env's package lacks"
         )
     return args
-
-
-def folder_of_baselines(text: str) -> Path:
-    """The type of an argparse option that names the folder of the published trainers."""
-    folder = Path(text)
-    if not (folder / TRAINER).is_file() or not (folder / "config").is_dir():
-        raise argparse.ArgumentTypeError(
-            f"{text!r} holds no {TRAINER} and config/; name the folder `baselines` of a checkout "
-            "of alem-env's repository"
-        )
-    return folder
 
 
 def main() -> int:

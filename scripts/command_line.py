@@ -19,6 +19,7 @@ MAX_SEED = 2**32 - 1  # of a jax key
 MAX_STEPS = 10**6  # of a recording or a measurement
 MAX_WORLDS = 2**20
 BAD_OPTION, STOPPED = 2, 130  # as shells have it: 128 + SIGINT
+TRAINER = "ippo_rnn.py"  # one of the files of the published trainers
 ON_TERMINAL, ELSEWHERE = 0.5, 10.0  # seconds between two signs of life
 
 
@@ -160,6 +161,17 @@ def file_to_write(text: str) -> Path:
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}; name another file") from error
     return path
+
+
+def folder_of_baselines(text: str) -> Path:
+    """The type of an argparse option that names the folder of the published trainers."""
+    folder = Path(text)
+    if not (folder / TRAINER).is_file() or not (folder / "config").is_dir():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} holds no {TRAINER} and config/; name the folder `baselines` of a checkout "
+            "of alem-env's repository"
+        )
+    return folder
 
 
 def folder_to_make(text: str) -> Path:

@@ -32,7 +32,7 @@ _STEP_PATH = ("alem_env.core", "alem_env.rules", "alem_env.step")
 _AT_HOME = {
     "hydra": ("marl.host.every_job",),  # and scripts
     "omegaconf": ("marl.options", "marl.host.every_job"),
-    "orbax": ("marl.training.checkpoint",),
+    "orbax": ("marl.training.checkpoint", "marl.importing.stored"),
     "wandb": ("marl.training.loggers",),
     "tensorboardX": ("marl.training.tensorboard",),
     "yaml": ("marl.host.folder",),
@@ -49,6 +49,7 @@ _MAY_IMPORT = {
     "evaluation": {"host", "environments", "networks"},
     "training": {"host", "environments", "evaluation", "learners", "networks"},
     "comparison": {"host", "environments", "evaluation", "training"},
+    "importing": {"host", "environments", "networks"},
 }
 
 

@@ -18,8 +18,9 @@ from alem_env import difficulty, recording
 
 GOLDEN = SCRIPTS.parent / "tests" / "golden"
 WITHOUT_HYDRA = (
-    "benchmark.py", "benchmark_reference.py", "digest_reference.py", "record_reference.py",
-    "verify_against_reference.py", "verify_recording.py", "verify_worlds.py",
+    "benchmark.py", "benchmark_reference.py", "digest_reference.py", "import_checkpoint.py",
+    "record_networks.py", "record_reference.py", "verify_against_reference.py", "verify_import.py",
+    "verify_recording.py", "verify_worlds.py",
 )  # fmt: skip
 without_reference = pytest.mark.skipif(
     importlib.util.find_spec("alem") is not None, reason="alem-env is installed here"
@@ -102,6 +103,10 @@ _RECORD = ("record_reference.py", "--out", "x.npz")
         ((*_VERIFY, "--difficulty", "1.5"), "--difficulty: '1.5' is unknown; choose none, easy"),
         ((*_WORLDS, "--first-seed", f"{_LONG}"), "--first-seed: .* from 0 to 4294967295"),
         ((*_WORLDS, "--first-seed", "4294967295", "--worlds", "2"), "only 1 seeds are left"),
+        (
+            ("verify_import.py", "--reference", "none", "--baselines", "none"),
+            "--baselines: 'none' holds no ippo_rnn.py and config/",
+        ),
         (("record_reference.py", "--out", "/proc/x.npz"), "--out /proc/x.npz: nothing can be"),
         ((*_RECORD, "--difficulty", "nonsense"), "--difficulty: 'nonsense' is unknown"),
         ((*_RECORD, "--set", "foo=1="), "--set: 'foo=1=' must be FIELD=JSON"),

@@ -1,0 +1,1 @@
+"""Checkpoints of the benchmark's own trainers, made into policy bundles."""
