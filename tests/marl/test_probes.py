@@ -55,6 +55,17 @@ def test_every_learner_is_tried_on_the_probes():
         assert f"{name}.make(" in tests and "probes.PROBES[" in tests, name
 
 
+def assert_explained(metrics):
+    """Each metric has its line in docs/run_folder.md."""
+    page = (Path(__file__).parents[2] / "docs" / "run_folder.md").read_text()
+    assert not [name for name in metrics if name != "episodes" and f"`{name}`" not in page]
+
+
+@every_learner
+def test_metrics_are_explained(name):
+    assert_explained(trained(name, "coordination")[1])
+
+
 def _mean_team_return(metrics):
     return float(metrics["episodes"]["team_return"] / metrics["episodes"]["count"])
 

@@ -8,15 +8,18 @@ import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
+from marl.config import DERIVED
 from marl.evaluation.command import DEFAULT_WORLD
 from marl.learners.ippo_unshared import UnsharedConfig
 from marl.learners.mappo import MAPPOConfig
 from marl.learners.ppo_config import PPOConfig, TeamPPOConfig
 from marl.learners.pqn_config import PQNConfig
+from marl.learners.registry import LEARNERS
 from marl.networks.sizes import CentralisedConfig, HyperConfig, NetworkConfig, QNetworkConfig
 from marl.options import ConfigError
 from marl.play_config import make_evaluate_config, make_render_config
 from marl.read_config import make_train_config
+from marl.types import LearnerOptions
 
 CONF = Path(__file__).parents[2] / "conf"
 
@@ -68,6 +71,15 @@ def test_learners_choose_their_kind_of_network():
             train_config(*wrong)
     with pytest.raises(ConfigError, match="between 1 and 4096$"):
         train_config("learner=pqn_vdn", "network.hidden_size=0")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_options_of_learners_are_what_runs_ask_of_them(name):
+    options = train_config(f"learner={name}").learner.options
+    assert isinstance(options, LearnerOptions) and dataclasses.is_dataclass(options)
+    assert {f.name for f in dataclasses.fields(options)} >= DERIVED
+    assert isinstance(options.splits_agents, bool) or not hasattr(options, "num_minibatches")
+    assert not isinstance(dataclasses.make_dataclass("Bare", ["num_envs"])(1), LearnerOptions)
 
 
 _NEEDS_NO_COMMENT = ("defaults", "hydra", "env", "_target_")  # groups, and classes
