@@ -22,7 +22,7 @@ def test_every_learner_has_its_counts():
     assert set(COUNTS) == set(LEARNERS)
 
 
-@pytest.mark.parametrize("column, preset", enumerate(["experiment=published_{}", "learner={}"]))
+@pytest.mark.parametrize("column, preset", [(0, "experiment=published_{}"), (1, "learner={}")])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_parameters_are_as_many_as_the_page_says(name, column, preset):
     config = train_config(preset.format(name))
