@@ -21,20 +21,26 @@ GAMMA = 0.9
 
 
 @functools.cache
-def trained(name, probe):
+def learner_of(name, probe):
+    """A learner of a probe, compiled once for all seeds."""
+    env, entry = probes.PROBES[probe](16), LEARNERS[name]
+    config = entry.options(
+        num_envs=16, num_steps=16, num_minibatches=2, update_epochs=4, total_updates=UPDATES,
+        lr=5e-3, gamma=GAMMA, gae_lambda=0.9,
+    )  # fmt: skip
+    return entry.make(env, entry.network(*SIZES), config)
+
+
+@functools.cache
+def trained(name, probe, seed=0):
     """Trains on a probe.
 
     Returns:
         (a rollout of the team at the end: rewards (T, E, A) and values, the metrics of training's
         end).
     """
-    env, entry = probes.PROBES[probe](16), LEARNERS[name]
-    config = entry.options(
-        num_envs=16, num_steps=16, num_minibatches=2, update_epochs=4, total_updates=UPDATES,
-        lr=5e-3, gamma=GAMMA, gae_lambda=0.9,
-    )  # fmt: skip
-    learner = entry.make(env, entry.network(*SIZES), config)
-    state = learner.init(jax.random.key(0))
+    learner = learner_of(name, probe)
+    state = learner.init(jax.random.key(seed))
     for _ in range(UPDATES):
         state, metrics = learner.update(*learner.collect(state))
     return learner.collect(state)[1], metrics
@@ -113,7 +119,11 @@ def test_a_cost_now_is_paid_for_a_gain_later(name):
 
 @every_learner
 def test_the_living_learn_beside_the_dead(name):
-    batch, metrics = trained(name, "mortal")
-    np.testing.assert_allclose(metrics["active_fraction"], 0.625)
-    living = batch.transition.reward[..., 0].sum() / 16 / 4
-    assert living > 0.95
+    # The middle one of three teams: about one in 50 with generated heads stays at guessing, 0.5,
+    # and which one depends on the last bits of sums.
+    rewards = []
+    for seed in range(3):
+        batch, metrics = trained(name, "mortal", seed)
+        np.testing.assert_allclose(metrics["active_fraction"], 0.625)
+        rewards.append(batch.transition.reward[..., 0].sum() / 16 / 4)
+    assert sorted(rewards)[1] > 0.95
