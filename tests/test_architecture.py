@@ -91,7 +91,7 @@ def test_core_stands_alone(name):
 @pytest.mark.parametrize("name", [n for p in _STEP_PATH for n in modules(p)])
 def test_the_step_needs_neither_observations_nor_new_worlds(name):
     found = imported(SOURCES[name])
-    for package in ("observe", "worldgen", "env", "vector", "score"):
+    for package in ("observe", "worldgen", "env", "vector", "score", "coordination_metrics"):
         assert not imports_of(f"alem_env.{package}", found)
 
 
