@@ -141,7 +141,8 @@ class Environment:
             params: numbers of the game.
 
         Returns:
-            Observation, state, reward (A,) float32, terminated () bool, truncated () bool, info.
+            Observation, state, reward (A,) float32, terminated () bool, truncated () bool, and
+            info, which is empty: `score(state)` tells of an episode, `VectorEnv` of those that end.
 
         Raises:
             ValueError: no such key, state or actions (see `checked_actions`), or parameters that

@@ -13,10 +13,9 @@ from importlib.util import find_spec
 
 from marl.env_config import EnvOptions
 from marl.host.folder import flatten, is_free
-from marl.learners.ppo_config import PPOConfig
-from marl.learners.pqn_config import PQNConfig
 from marl.networks.sizes import CentralisedConfig, HyperConfig, NetworkConfig, QNetworkConfig
 from marl.options import ConfigError, in_range, one_of
+from marl.types import LearnerOptions
 
 # Fields of a learner's options that follow from the run.
 DERIVED = frozenset({"num_envs", "num_steps", "total_updates"})
@@ -45,7 +44,7 @@ class LearnerConfig:
     """
 
     name: str
-    options: PPOConfig | PQNConfig
+    options: LearnerOptions
 
 
 @dataclasses.dataclass(frozen=True)

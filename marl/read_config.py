@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from marl.config import DERIVED, SIZES, UNLIMITED, LearnerConfig, TrainConfig
 from marl.environments.registry import make_env_options
 from marl.host.folder import flatten
-from marl.learners.ppo_config import PPOConfig
-from marl.learners.pqn_config import PQNConfig
 from marl.learners.registry import LEARNERS
 from marl.options import (
     ConfigError,
@@ -23,6 +21,7 @@ from marl.options import (
     refuse_missing,
     refuse_unknown,
 )
+from marl.types import LearnerOptions
 
 
 def make_train_config(values: Mapping) -> tuple[TrainConfig, list[str]]:
@@ -82,9 +81,7 @@ def _network(learner: str, given: object) -> object:
         ) from error
 
 
-def _learner_options(
-    cls: type, given: dict, run: Mapping
-) -> tuple[PPOConfig | PQNConfig, list[str]]:
+def _learner_options(cls: type, given: dict, run: Mapping) -> tuple[LearnerOptions, list[str]]:
     """The learner's dataclass from its own options and those of the run."""
     types_of = typing.get_type_hints(cls)
     known = [f.name for f in dataclasses.fields(cls) if f.name not in DERIVED]

@@ -28,14 +28,19 @@ _DIVIDED = ("env_state", "observation", "reset", "carry")
 
 
 def make_mesh(devices: Sequence[jax.Device]) -> Mesh | None:
-    """Devices that share the worlds; None for one, which needs none."""
+    """Devices that share the worlds; None for one, which needs none. Their number must divide that
+    of the worlds, and of the sequences of a minibatch (`marl.training.devices` refuses others)."""
     if len(devices) == 1:
         return None
     return jax.make_mesh((len(devices),), (AXIS,), axis_types=(AxisType.Auto,), devices=devices)
 
 
 def place(state: TrainState, mesh: Mesh | None) -> TrainState:
-    """The state on the devices of a mesh, wherever it was; as it is without one."""
+    """The state on the devices of a mesh, wherever it was; as it is without one.
+
+    Raises:
+        ValueError: the devices cannot share its worlds evenly.
+    """
     return state if mesh is None else jax.device_put(state, _layout(state, mesh))
 
 
@@ -57,7 +62,9 @@ def _layout(state: TrainState, mesh: Mesh) -> TrainState:
     divided = NamedSharding(mesh, PartitionSpec(*(None,) * axis, AXIS))
     whole = NamedSharding(mesh, PartitionSpec())
 
-    def lies(leaf):  # an environment may also keep what its worlds have in common
+    # An environment may also keep what its worlds have in common: `marl.types.VectorEnv` says by
+    # what length the worlds' own arrays are known.
+    def lies(leaf):
         return divided if leaf.shape[axis : axis + 1] == (worlds,) else whole
 
     layout = jax.tree.map(lambda _: whole, state)
@@ -116,6 +123,9 @@ def by_worlds(
         function: of arrays, that treats rows along the axes below alike and apart.
         in_axes: for each argument the axis of its leaves that is divided; None: whole everywhere.
         out_axes: likewise for the results.
+
+    Raises:
+        ValueError: (of what is returned) the devices cannot share an axis evenly.
     """
 
     def specs(axes):

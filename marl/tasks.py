@@ -38,6 +38,7 @@ def _step_by_worlds(env: VectorEnv):
         count = num_shards()
         if count == 1:
             return env.step(key, state, actions, params)
+        # A chunk was for all worlds: each device makes as many at a time as suits its own.
         own = dataclasses.replace(env, num_envs=env.num_envs // count, reset_chunk=None)
         stepped = by_worlds(own.step, in_axes=(0, 0, 0, None), out_axes=0)
         return stepped(env.keys(key), state, actions, params)

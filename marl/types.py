@@ -7,15 +7,16 @@ which sees it starts afresh; `terminated` and `truncated` belong to an action an
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 
 from alem_env import struct
 
 PyTree = Any
-# Scalars by name, plus "episodes": sums over the episodes that finished (see `Batch.episodes`).
-# `marl.learners.on_policy.update` lists those of on-policy learners.
+# Finite scalars by name (a run ends at the first that is not finite), plus "episodes": sums over
+# the episodes that finished (see `Batch.episodes`). "finite", a bool, may say that an update was
+# not sound. `marl.learners.on_policy.update` lists those of PPO's learners.
 Metrics = dict[str, Any]
 
 
@@ -51,6 +52,10 @@ class BatchEnv(Protocol):
 class VectorEnv(Protocol):
     """E environments that reset themselves. `alem_env.VectorEnv` and the probes are of this kind,
     and `marl.environments.auto_reset.AutoReset` makes one of a `BatchEnv`.
+
+    On several devices, the arrays of observation and state whose first axis is `num_envs` long are
+    divided among them (`marl.sharding`). So what worlds have in common must not be of that length
+    by chance.
 
     `info` (a mapping or an object with these attributes) holds
         final_observation: what `step` would have observed without the reset, like `observation`;
@@ -204,16 +209,58 @@ class Policy(NamedTuple):
     recipe: Mapping | None = None
 
 
+@runtime_checkable
+class LearnerOptions(Protocol):
+    """What a run asks of a learner's options, the class in its entry of `marl.learners.registry`.
+
+    It is a frozen dataclass. The three sizes below are fields that the run fills in; all others are
+    the keys of conf/learner/NAME.yaml. Its `__post_init__` raises ValueErrors "FIELD=... must ...".
+    With a field `num_minibatches`, which a run may lower to a number that divides, it also says by
+    a class variable `splits_agents` whether sequences of single agents are divided, or of teams.
+
+    More is asked by the functions that it is handed to: `marl.learners.on_policy.init` reads
+    `value_norm`, and with that `separate_agents`; `on_policy.collect` reads `bootstrap_truncated`.
+    """
+
+    num_envs: int
+    num_steps: int
+    total_updates: int  # very many where time decides
+
+    @property
+    def needs_length(self) -> tuple[str, str] | None:
+        """The option, "KEY=VALUE", for which the run's length must be known, and what to give
+        instead; None: a longer run begins like a shorter one, and may go on from it."""
+        ...
+
+    def sequences_per_minibatch(self, num_agents: int) -> int:
+        """Sequences that a gradient step sees, which devices must be able to share evenly.
+
+        Raises:
+            ValueError: the minibatches of a rollout do not come out even.
+        """
+        ...
+
+
 class Learner(Protocol):
-    """One way to learn. All functions are pure; `train_step` is jitted and donates its state, and
-    so does what `compile` returns: `train_step`, compiled for states like the one given, which may
-    be of several seeds (`is_stacked`; their metrics are stacked as well) and lie on several devices
-    (`marl.sharding.place`). What it returns may have `programs`, names -> `jax.stages.Compiled`,
-    of which the memory is told."""
+    """One way to learn. All functions are pure and jitted.
+
+    `collect` and `update` are its two halves, for whoever wants to look between them; they donate
+    nothing. `train_step` is both and donates its state: do not use it again. So does what `compile`
+    returns: `train_step`, compiled for states like the one given, which may be of several seeds
+    (`is_stacked`; their metrics are stacked as well) and lie on several devices
+    (`marl.sharding.place`). What it returns may have `programs`, names -> `jax.stages.Compiled`, of
+    which the memory is told; and `collect` and `update`, which `scripts/benchmark_train.py` times.
+    """
 
     policy: Policy
 
     def init(self, key: jax.Array) -> TrainState: ...
+
+    def collect(self, state: TrainState) -> tuple[TrainState, Any]:
+        """A rollout: (the state after it, what `update` learns from)."""
+        ...
+
+    def update(self, state: TrainState, batch: Any) -> tuple[TrainState, Metrics]: ...
 
     def train_step(self, state: TrainState) -> tuple[TrainState, Metrics]: ...
 

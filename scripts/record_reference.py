@@ -37,6 +37,7 @@ import argparse
 from pathlib import Path
 
 from command_line import (
+    LEVELS,
     MAX_SEED,
     MAX_STEPS,
     check_writable,
@@ -56,7 +57,7 @@ def parse_args():
     ap.add_argument("--kind", choices=KINDS, default="play")
     ap.add_argument(
         "--difficulty", type=difficulty_level, default="medium", metavar="LEVEL",
-        help="none, easy, medium, hard or an alpha",
+        help=f"{', '.join(LEVELS)} or an alpha",
     )  # fmt: skip
     ap.add_argument(
         "--seed", type=whole_number(0, 1, MAX_SEED), nargs="+", default=[0],

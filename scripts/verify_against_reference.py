@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from command_line import (
+    LEVELS,
     MAX_SEED,
     MAX_STEPS,
     difficulty_level,
@@ -69,8 +70,8 @@ def parse_args() -> argparse.Namespace:
     )
     parser.add_argument(
         "--difficulty", type=difficulty_level, nargs="+",
-        default=["none", "easy", "medium", "hard"],
-        metavar="LEVEL", help="none, easy, medium, hard or an alpha; default: all four",
+        default=LEVELS, metavar="LEVEL",
+        help=f"{', '.join(LEVELS)} or an alpha; default: all of these",
     )  # fmt: skip
     parser.add_argument("--players", type=int, choices=range(1, 9), default=3, help="default 3")
     parser.add_argument(

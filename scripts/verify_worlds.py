@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from command_line import (
+    LEVELS,
     MAX_SEED,
     MAX_WORLDS,
     Status,
@@ -24,6 +25,7 @@ from command_line import (
     whole_number,
 )
 
+WITH_COORDINATION = tuple(level for level in LEVELS if level != "none")
 WORKER = Path(__file__).with_name("digest_reference.py")
 
 
@@ -42,8 +44,8 @@ def parse_args() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument(
         "--difficulty", type=difficulty_level, nargs="+",
-        default=["easy", "medium", "hard"], metavar="LEVEL",
-        help="easy, medium, hard or an alpha; default: all three",
+        default=WITH_COORDINATION, metavar="LEVEL",
+        help=f"{', '.join(WITH_COORDINATION)} or an alpha; default: all of these",
     )  # fmt: skip
     parser.add_argument(
         "--batch", type=whole_number(1, 512), default=64, metavar="N",

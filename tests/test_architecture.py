@@ -7,8 +7,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from command_line import LEVELS
 
 import alem_env
+from alem_env.core.params import DIFFICULTY_ALPHA
+from marl.comparison import submission
 from marl.learners.registry import LEARNERS
 
 ROOT = Path(__file__).parents[1]
@@ -89,7 +92,7 @@ def test_core_stands_alone(name):
 @pytest.mark.parametrize("name", [n for p in _STEP_PATH for n in modules(p)])
 def test_the_step_needs_neither_observations_nor_new_worlds(name):
     found = imported(SOURCES[name])
-    for package in ("observe", "worldgen", "env", "vector", "score"):
+    for package in ("observe", "worldgen", "env", "vector", "score", "coordination_metrics"):
         assert not imports_of(f"alem_env.{package}", found)
 
 
@@ -111,14 +114,14 @@ def test_middle_rules_read_shared_rules_only(name):
     assert used <= _SHARED_RULES | _MIDDLE, used
 
 
-_LEARNER_FILES = {f"marl.learners.{e.make.__module__.split('.')[-1]}" for e in LEARNERS.values()}
+_LEARNER_MODULES = {f"marl.learners.{e.make.__module__.split('.')[-1]}" for e in LEARNERS.values()}
 
 
-@pytest.mark.parametrize("name", sorted(_LEARNER_FILES))
+@pytest.mark.parametrize("name", sorted(_LEARNER_MODULES))
 def test_learners_do_not_import_one_another(name):
     found = imported(SOURCES[name])
-    assert imports_of("marl.learners.on_policy", found), "the search finds no imports at all"
-    for other in (_LEARNER_FILES | {"marl.learners.registry"}) - {name}:
+    assert imports_of("marl", found), "the search finds no imports at all"
+    for other in (_LEARNER_MODULES | {"marl.learners.registry"}) - {name}:
         assert not imports_of(other, found)
 
 
@@ -149,6 +152,12 @@ def test_homes_are_where_they_are_said_to_be():
     for package, homes in _AT_HOME.items():
         for home in homes:
             assert imports_of(package, imported(SOURCES[home])), (package, home)
+
+
+def test_copies_of_the_difficulties_agree():
+    """The reference's interpreter reads the scripts' copy, and has no package of ours."""
+    assert LEVELS == ("none", *DIFFICULTY_ALPHA)
+    assert submission.DIFFICULTIES == tuple(DIFFICULTY_ALPHA)
 
 
 def test_everything_imported_is_declared():

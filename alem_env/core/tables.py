@@ -11,6 +11,8 @@ MAP_SIZE = (48, 48)  # rows, columns of every floor
 NUM_FLOORS = 9
 VIEW_SIZE = (9, 11)  # rows, columns an agent sees around itself
 DARK_FLOORS = (2, 5, 7, 8)  # light is stored for these only; it is 1.0 everywhere on the others
+# The benchmark's list. `worldgen.sites` places none on 7, the ice realm, which has no fitting
+# ground. Floor 0 gets `EnvParams.num_construction_sites`, others `num_mining_construction_sites`.
 CONSTRUCTION_FLOORS = (0, 2, 5, 7)
 DUNGEON_FLOORS = (1, 3, 4)
 BOSS_FLOOR = NUM_FLOORS - 1

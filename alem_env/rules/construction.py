@@ -141,7 +141,7 @@ def _plan(state: State, actions: jax.Array) -> _Work:
 
 def _can_pay(inventory, building: jax.Array) -> jax.Array:
     """(A,) bool: who wants a building (A,) and holds its price."""
-    held = jnp.stack([inventory.wood, inventory.stone, inventory.iron, inventory.coal], axis=1)
+    held = jnp.stack([getattr(inventory, good) for good in PRICED_GOODS], axis=1)
     price = jnp.asarray(BUILDING_COST)[building]
     return (held >= price).all(axis=1) & (building != Building.NONE)
 

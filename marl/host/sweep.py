@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from marl.host.files import write_atomic
+
 _STOP_FILE = "ALEM_MARL_SWEEP_STOP"
 # By which submitit hears that a job shall be queued again, and the variable that names another.
 _SUBMITIT, _SUBMITIT_SIGNAL = "SUBMITIT_EXECUTOR", "SUBMITIT_PREEMPT_SIGNAL"
@@ -45,7 +47,8 @@ def end(code: int) -> None:
     """Ends the sweep that this process works for, if any: a job was stopped with this code."""
     if _STOP_FILE in os.environ:
         with contextlib.suppress(OSError):  # the sweep is over already
-            Path(os.environ[_STOP_FILE]).write_text(str(code))
+            # Each job that was stopped says so: another, about to begin, must not read half of it.
+            write_atomic(Path(os.environ[_STOP_FILE]), str(code))
 
 
 def ended_with() -> int:

@@ -23,6 +23,10 @@ def make(
         `learner.init(key)`, `learner.train_step(state)` and `learner.policy`; and apart,
         `learner.collect(state) -> (state, batch)` and
         `learner.update(state, batch) -> (state, metrics)`, which donate nothing.
+
+    Raises:
+        ValueError: `config.num_envs` is not the environment's, or `config.num_minibatches` does not
+            divide a rollout.
     """
     task = make_task(env)
     return make_learner(task, make_policy(network, task), config, env_params)

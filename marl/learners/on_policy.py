@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,14 +12,15 @@ from jax import lax
 
 from alem_env import compiled
 from marl import rollout
+from marl.learners.compiled_step import CompiledStep, compile_step
 from marl.learners.ppo_config import PPOConfig
 from marl.learners.ppo_loss import Sequences, loss
 from marl.ops import value_norm
 from marl.ops.clipping import CLIPS
 from marl.ops.gae import gae
 from marl.ops.statistics import explained_variance, global_norm, masked_mean, standardise
-from marl.sharding import copied, layout, mesh_of, take, tracing
-from marl.types import Batch, Metrics, Policy, PyTree, Task, TrainState, is_stacked
+from marl.sharding import take
+from marl.types import Batch, LearnerOptions, Metrics, Policy, PyTree, Task, TrainState
 
 _MEASURED = "measured"  # among a step's metrics: its minibatch was looked at
 
@@ -93,7 +94,7 @@ def update(
         policy: how parameters act.
         config: hyper-parameters.
         state: as `collect` left it.
-        batch: (T, E, A, ...), what `collect` returned with it.
+        batch: (T, E, A, ...), what `collect` returned with it; see `marl.types.Batch`.
 
     Returns:
         The state after the update, and metrics, float32 scalars unless stated:
@@ -138,8 +139,15 @@ def make_sequences(
 ) -> tuple[Sequences, PyTree]:
     """Advantages and targets, and everything laid out a sequence at a time.
 
+    Args:
+        config: hyper-parameters. `splits_agents` decides the layout.
+        batch: transitions (T, E, A, ...), the recurrent state (E, A, ...) before them.
+        norm: scale of the critic's values; None: they are in units of reward.
+
     Returns:
-        `Sequences`, and the recurrent state (N, ...) or (E, A, ...) they start with.
+        `Sequences`, and the recurrent state they start with: of single agents (T, E * A, ...) and
+        (E * A, ...), environment by environment; or of teams (T, E, A, ...) and (E, A, ...). What
+        `minibatch_order` counts is the second axis.
     """
     t = batch.transition
     # Without bootstrapping, a time limit is an end like any other.
@@ -183,7 +191,8 @@ def make_sequences(
 
 
 def minibatch_order(config: PPOConfig, key: jax.Array, count: int) -> jax.Array:
-    """Which sequences each gradient step sees: (epochs * minibatches, size) int32."""
+    """Which of `count` sequences each gradient step sees: (update_epochs * num_minibatches,
+    count / num_minibatches) int32, each once an epoch."""
     keys = jax.random.split(key, config.update_epochs)
     order = jax.vmap(lambda k: jax.random.permutation(k, count))(keys)
     return order.reshape(config.update_epochs * config.num_minibatches, -1)
@@ -239,36 +248,46 @@ def _minibatch_step(policy, config, lr, sequences, carry, improving, chosen):
 
 @dataclasses.dataclass(frozen=True)
 class OnPolicyLearner:
-    """The functions above, bound to a task. `train_step` donates its state: do not use it again.
-    `compile(state)` is `train_step`, compiled already; for states of several seeds, stacked along a
-    first axis, as well.
+    """The functions above, bound to a task: a `marl.types.Learner`.
 
     To hand other environment parameters to each call, bind the functions of this module yourself.
     """
 
     task: Task
     policy: Policy
-    config: PPOConfig
+    config: LearnerOptions
     env_params: PyTree
     init: Callable[[jax.Array], TrainState]
     collect: Callable[[TrainState], tuple[TrainState, Batch]]
     update: Callable[[TrainState, Batch], tuple[TrainState, Metrics]]
     train_step: Callable[[TrainState], tuple[TrainState, Metrics]]
-    compile: Callable[[TrainState], "CompiledStep"]
+    compile: Callable[[TrainState], CompiledStep]
 
 
 def make_learner(
     task: Task,
     policy: Policy,
-    config: PPOConfig,
+    config: LearnerOptions,
     env_params: PyTree,
     *,
     init: Callable = init,
     collect: Callable = collect,
     update: Callable = update,
 ) -> OnPolicyLearner:
-    """Compiles nothing yet. Refuses sizes that do not fit. Learners that are not PPO's bring
-    functions, and a configuration, of their own."""
+    """Binds functions to a task; compiles nothing yet.
+
+    Args:
+        task: what is learnt.
+        policy: how parameters act.
+        config: hyper-parameters; `PPOConfig`, or what the functions ask for.
+        env_params: traced numbers handed to the environment at each call.
+        init, collect, update: those of this module, or a learner's own of the same arguments, then
+            with the options it likes.
+
+    Raises:
+        ValueError: `config.num_envs` is not the task's, or the minibatches of a rollout do not come
+            out even (`config.sequences_per_minibatch`).
+    """
     if config.num_envs != task.num_envs:
         raise ValueError(
             f"num_envs={config.num_envs} does not match the environment's {task.num_envs}"
@@ -295,51 +314,3 @@ def make_learner(
         train_step=lambda state: update_on(*collect_on(state, env_params)),
         compile=functools.partial(compile_step, bound_collect, bound_update, env_params),
     )
-
-
-def compile_step(
-    collect: Callable, update: Callable, env_params: PyTree, state: TrainState
-) -> "CompiledStep":
-    """The step of one learner or, where the state is of several seeds, of all of them, on the
-    devices that the state was placed on. Its results lie there as well."""
-    if is_stacked(state):
-        collect, update = jax.vmap(collect, (0, None)), jax.vmap(update)
-    mesh, lies = mesh_of(state), layout(state)
-    env_params = copied(env_params, mesh)
-    options = dict(donate_argnums=0, out_shardings=(lies, None))
-    with tracing(mesh):
-        collecting = compiled(collect, **options).lower(state, env_params)
-        played = collecting.out_info
-        collecting = collecting.compile()
-        if mesh is not None:
-            played = jax.tree.map(_lying, played, collecting.output_shardings)
-        learning = jax.jit(update, **options).lower(*played).compile()
-    return CompiledStep(collecting, learning, env_params)
-
-
-def _lying(shape, sharding) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(shape.shape, shape.dtype, sharding=sharding)
-
-
-class CompiledStep(NamedTuple):
-    """An update, compiled: the two programs it is made of, and both together."""
-
-    collecting: jax.stages.Compiled
-    learning: jax.stages.Compiled
-    env_params: PyTree
-
-    def collect(self, state: TrainState) -> tuple[TrainState, Any]:
-        """A rollout, as `OnPolicyLearner.collect`."""
-        return self.collecting(state, self.env_params)
-
-    def update(self, state: TrainState, batch: Any) -> tuple[TrainState, Metrics]:
-        """What is learnt from it, as `OnPolicyLearner.update`."""
-        return self.learning(state, batch)
-
-    def __call__(self, state: TrainState) -> tuple[TrainState, Metrics]:
-        return self.update(*self.collect(state))
-
-    @property
-    def programs(self) -> dict[str, jax.stages.Compiled]:
-        """What it runs, by names for the user."""
-        return {"the rollout": self.collecting, "learning": self.learning}

@@ -13,7 +13,7 @@ class Entry(NamedTuple):
     """How a learner is made, and the classes of its hyper-parameters and of its network's."""
 
     make: Callable  # (env, network, config, env_params) -> marl.types.Learner
-    options: type
+    options: type  # of the kind `marl.types.LearnerOptions`
     network: type = NetworkConfig
 
 

@@ -30,7 +30,7 @@ def time_updates(
         config: the options; its updates after the first are measured. Evaluations count as the
             host's: leave them out.
         assembly: learner and exporter. What the learner compiles must tell its two programs apart
-            (`marl.learners.on_policy.CompiledStep`).
+            (`marl.learners.compiled_step.CompiledStep`).
         folder: where the run may be, an empty one.
         between: called between two updates; its time does not count.
 
@@ -64,7 +64,7 @@ class _Update:
 
 
 class _Timed:
-    """A `Learner` that notes how long its updates take."""
+    """In a `Learner`'s place in the loop: notes how long its updates take."""
 
     def __init__(self, learner: Learner, between: Callable[[], None] | None):
         self._learner, self._between = learner, between or (lambda: None)

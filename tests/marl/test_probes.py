@@ -21,20 +21,26 @@ GAMMA = 0.9
 
 
 @functools.cache
-def trained(name, probe):
+def learner_of(name, probe):
+    """A learner of a probe, compiled once for all seeds."""
+    env, entry = probes.PROBES[probe](16), LEARNERS[name]
+    config = entry.options(
+        num_envs=16, num_steps=16, num_minibatches=2, update_epochs=4, total_updates=UPDATES,
+        lr=5e-3, gamma=GAMMA, gae_lambda=0.9,
+    )  # fmt: skip
+    return entry.make(env, entry.network(*SIZES), config)
+
+
+@functools.cache
+def trained(name, probe, seed=0):
     """Trains on a probe.
 
     Returns:
         (a rollout of the team at the end: rewards (T, E, A) and values, the metrics of training's
         end).
     """
-    env, entry = probes.PROBES[probe](16), LEARNERS[name]
-    config = entry.options(
-        num_envs=16, num_steps=16, num_minibatches=2, update_epochs=4, total_updates=UPDATES,
-        lr=5e-3, gamma=GAMMA, gae_lambda=0.9,
-    )  # fmt: skip
-    learner = entry.make(env, entry.network(*SIZES), config)
-    state = learner.init(jax.random.key(0))
+    learner = learner_of(name, probe)
+    state = learner.init(jax.random.key(seed))
     for _ in range(UPDATES):
         state, metrics = learner.update(*learner.collect(state))
     return learner.collect(state)[1], metrics
@@ -53,6 +59,17 @@ def test_every_learner_is_tried_on_the_probes():
     for name, file in TRIED_ELSEWHERE.items():
         tests = Path(__file__).with_name(file).read_text()
         assert f"{name}.make(" in tests and "probes.PROBES[" in tests, name
+
+
+def assert_explained(metrics):
+    """Each metric has its line in docs/run_folder.md."""
+    page = (Path(__file__).parents[2] / "docs" / "run_folder.md").read_text()
+    assert not [name for name in metrics if name != "episodes" and f"`{name}`" not in page]
+
+
+@every_learner
+def test_metrics_are_explained(name):
+    assert_explained(trained(name, "coordination")[1])
 
 
 def _mean_team_return(metrics):
@@ -102,7 +119,11 @@ def test_a_cost_now_is_paid_for_a_gain_later(name):
 
 @every_learner
 def test_the_living_learn_beside_the_dead(name):
-    batch, metrics = trained(name, "mortal")
-    np.testing.assert_allclose(metrics["active_fraction"], 0.625)
-    living = batch.transition.reward[..., 0].sum() / 16 / 4
-    assert living > 0.95
+    # The middle one of three teams: about one in 50 with generated heads stays at guessing, 0.5,
+    # and which one depends on the last bits of sums.
+    rewards = []
+    for seed in range(3):
+        batch, metrics = trained(name, "mortal", seed)
+        np.testing.assert_allclose(metrics["active_fraction"], 0.625)
+        rewards.append(batch.transition.reward[..., 0].sum() / 16 / 4)
+    assert sorted(rewards)[1] > 0.95

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from test_probes import assert_explained
 
 from marl import probes
 from marl.learners import pqn_vdn
@@ -50,6 +51,10 @@ def _train(env, updates):
 
 def _mean_team_return(metrics):
     return float(metrics["episodes"]["team_return"] / metrics["episodes"]["count"])
+
+
+def test_metrics_are_explained(train):
+    assert_explained(train("coordination")[2])
 
 
 def test_worth_after_one_delay_is_gamma_for_each_agent(train):

@@ -287,4 +287,7 @@ def test_outside_a_sweep_nothing_is_shared():
         assert sweep.ended_with() == 0
         sweep.end(143)
         assert sweep.ended_with() == 143
+        with open(os.environ[sweep._STOP_FILE]) as being_read:  # while another job says so as well
+            sweep.end(130)
+            assert being_read.read() == "143" and sweep.ended_with() == 130
     assert sweep.ended_with() == 0
