@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from marl.env_config import EnvConfig
-from marl.options import ConfigError, build, in_range, plain
+from marl.evaluation.tracks import TRACKS
+from marl.options import ConfigError, build, in_range, one_of, plain
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,10 +36,13 @@ class EvaluateConfig:
     sampled: bool
     random: bool
     transfer: bool
+    track: str
+    mute: bool
     out: str | None
     env: AskedWorld
 
     def __post_init__(self):
+        one_of("track", self.track, tuple(TRACKS))
         in_range("episodes", self.episodes, 1, 100_000)
         in_range("first_seed", self.first_seed, 0, 2**31 - 1 - self.episodes)
         in_range("max_steps", self.max_steps, 1, 100_000)

@@ -129,7 +129,7 @@ def play(env, params, act, seed: int, steps: int) -> Iterator:
     """The states of an episode with drawn actions, the first one included."""
     import jax
 
-    from marl.evaluation.protocol import GENERATOR
+    from marl.evaluation.tracks import GENERATOR
 
     key = jax.random.key(seed, impl=GENERATOR)
     observation, state = env.reset(key, params)

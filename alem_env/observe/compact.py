@@ -34,6 +34,7 @@ LIGHT_THRESHOLD = 0.05
 HANDOVER_STEPS_SHOWN = 15
 NUM_REQUESTS = Action.REQUEST_SAPPHIRE - Action.REQUEST_FOOD + 1
 NOWHERE = 127  # a cell that is not in view
+_MESSAGE, _MESSAGES = 19, 63  # of `team`: lowest bit of the message, and its values
 _FAR = -1000  # a row or column off every map and view
 
 
@@ -141,8 +142,13 @@ def unpack(obs: Observation) -> View:
         mate_direction=(team >> 9) & 15,
         mate_role=(team >> 13) & 3,
         mate_request=(team >> 15) & 15,
-        mate_message=(team >> 19) & 63,
+        mate_message=(team >> _MESSAGE) & _MESSAGES,
     )
+
+
+def without_messages(obs: Observation) -> Observation:
+    """The same observation, in which nobody has spoken. Works on any leading axes."""
+    return obs.replace(team=obs.team & ~(_MESSAGES << _MESSAGE))
 
 
 def team_order(num_agents: int) -> np.ndarray:
@@ -329,7 +335,7 @@ def _pack_team(players: Players, place: _Places, lit: jax.Array) -> jax.Array:
         players.alive.astype(jnp.int32) << 8
         | players.specialization << 13
         | jnp.where(asks, request, 0) << 15
-        | (players.message + 1) << 19
+        | (players.message + 1) << _MESSAGE
     )
     word = cell | alive_shown.astype(jnp.int32) << 7 | direction << 9 | own
     return word[np.arange(agents)[:, None], team_order(agents)].astype(jnp.uint32)

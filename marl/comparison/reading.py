@@ -126,11 +126,40 @@ def _look_into(folder: Path, found: Found) -> None:
             found.runs.append(run)
         if (run / EVALUATION_FILE).exists():
             found.files.append(run / EVALUATION_FILE)
+            _add_others(run, found)
         else:
             found.remarks.append(
                 f"{run} has no {EVALUATION_FILE} yet, and is in no table; the command that "
                 "started the run finishes it"
             )
+
+
+def _add_others(run: Path, found: Found) -> None:
+    """Evaluations of the run's policy that scripts/evaluate.py left there under conditions that
+    its own, and those before, do not have: the language-model track, blank messages."""
+    stem = Path(EVALUATION_FILE).stem
+    seen = {_conditions_in(run / EVALUATION_FILE)}
+    for file in sorted(run.glob(f"*{stem}_*.json")):
+        conditions = _conditions_in(file)
+        if not file.name.startswith(stem):
+            why = "it is not of the run's newest policy"
+        elif conditions is None:
+            why = "it cannot be read"
+        elif conditions in seen:
+            why = "the run has results under the same conditions"
+        else:
+            seen.add(conditions)
+            found.files.append(file)
+            continue
+        found.remarks.append(f"{file} is left out: {why}; give it by name to see it")
+
+
+def _conditions_in(file: Path) -> Conditions | None:
+    """What an evaluation file is comparable under; None if it cannot be read."""
+    try:
+        return _conditions(json.loads(file.read_text())["protocol"])
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
 def _runs_at(folder: Path) -> list[Path]:

@@ -16,6 +16,8 @@ KIND_NAMES = {
 }
 KINDS = tuple(KIND_NAMES)
 OURS, PUBLISHED, REFERENCE = "ours", "published", "reference"
+# Other conditions in words, and their absence, where name and value say less.
+_OTHER = {"mute": ("messages blank", "messages heard")}
 _LEVELS = ("none", *DIFFICULTY_ALPHA)
 
 
@@ -58,7 +60,7 @@ class Conditions:
             "channels": channels,
             "agents": f"{self.num_agents} agent{'s' * (self.num_agents != 1)}",
             "length": f"at most {self.max_steps:,} steps",
-        } | {name: f"{name} {value}" for name, value in self.other}
+        } | {name: _OTHER.get(name, (f"{name} {value}",))[0] for name, value in self.other}
 
     @property
     def heading(self) -> str:
@@ -68,8 +70,12 @@ class Conditions:
         """Which conditions differ, and how: "rules 0.1.0, not rules 0.2.1; ..."."""
         ours, theirs = self.parts(), to.parts()
         names = dict.fromkeys([*ours, *theirs])
+
+        def absent(name):
+            return _OTHER[name][1] if name in _OTHER else f"no {name}"
+
         return "; ".join(
-            f"{ours.get(n, 'no ' + n)}, not {theirs.get(n, 'no ' + n)}"
+            f"{ours.get(n, absent(n))}, not {theirs.get(n, absent(n))}"
             for n in names
             if ours.get(n) != theirs.get(n)
         )

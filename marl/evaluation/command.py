@@ -1,15 +1,18 @@
 """`scripts/evaluate.py`: any policy, or random play, under the protocol."""
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from marl import compile_cache, export, policy_card
 from marl.env_config import ALEM, EnvConfig, EnvOptions
+from marl.environments.muted import Muted
 from marl.environments.registry import entry_of, make_env_options, name_of
 from marl.evaluation.protocol import RANDOM, Evaluator, Interrupted, WorldResults
 from marl.evaluation.report import format_report, make_report, protocol_of
+from marl.evaluation.tracks import RL, TRACKS
 from marl.host.device import DeviceError, require_device
 from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
 from marl.host.files import absolute, require_place, write_json
@@ -18,7 +21,7 @@ from marl.host.progress import Display, duration, make_display
 from marl.host.stopping import StopRequest
 from marl.options import ConfigError
 from marl.play_config import AskedWorld, EvaluateConfig, make_evaluate_config
-from marl.types import PyTree
+from marl.types import BatchEnv, PyTree
 
 # The world of random play where nothing else is asked for: as conf/env/alem.yaml.
 DEFAULT_WORLD = EnvConfig(
@@ -136,12 +139,17 @@ def _run(config: EvaluateConfig, stop: StopRequest) -> int:
     environment = entry_of(env_config)
     env = environment.make(env_config)
     world = environment.describe(env_config, env)
+    if config.mute:
+        env = _muted(env, env_config)
     seeds = range(config.first_seed, config.first_seed + config.episodes)
-    out = _out_file(config, protocol_of(world, seeds, config.max_steps))
+    how = {"track": config.track, "mute": config.mute}
+    out = _out_file(config, protocol_of(world, seeds, config.max_steps, **how))
     if out is not None:
         require_place(out, "out")
     policy = exported.policy if exported else None
-    evaluator = Evaluator(env, env_config.params(), policy, environment.outcome(env))
+    evaluator = Evaluator(
+        env, env_config.params(), policy, environment.outcome(env), track=config.track
+    )
     display = make_display("auto", "evaluate")
     try:
         results = play_all(
@@ -157,6 +165,7 @@ def _run(config: EvaluateConfig, stop: StopRequest) -> int:
         world=world,
         max_steps=config.max_steps,
         facts={"policy": config.policy, **card["training"], "trained_in": trained},
+        **how,
     )
     print("\n" + format_report(report) + "\n", flush=True)
     if out is not None:
@@ -164,6 +173,15 @@ def _run(config: EvaluateConfig, stop: StopRequest) -> int:
         write_json(out, report)
         print(f"results: {out}", flush=True)
     return 0
+
+
+def _muted(env: BatchEnv, options: EnvOptions) -> Muted:
+    """The environment in which no message is heard. Raises ConfigError if there are none."""
+    if options.name != ALEM:
+        raise ConfigError(f"mute=true is for ALEM, and this is env={options.name}; leave it out")
+    if options.num_comm_channels == 0:
+        raise ConfigError("mute=true: this world has no message channels; leave it out")
+    return Muted(env)
 
 
 def _players(config: EvaluateConfig, exported: export.ExportedPolicy | None) -> dict:
@@ -180,15 +198,27 @@ def _players(config: EvaluateConfig, exported: export.ExportedPolicy | None) -> 
 def _player(config: EvaluateConfig):
     """(policy or None, the world it was trained in or None, the world to evaluate in)."""
     if config.policy == RANDOM:
-        return None, None, config.env.applied_to(DEFAULT_WORLD)
+        return None, None, _of_track(config, config.env.applied_to(DEFAULT_WORLD))
     exported = export.load_policy(config.policy)
     card = exported.card
-    env_config = world_for(exported, config.policy, config.env)
+    env_config = _of_track(config, world_for(exported, config.policy, config.env))
     if env_config.name == ALEM and not config.transfer:
         policy_card.require_same_task(
             card, difficulty=env_config.label, rules_version=env_config.rules_version
         )
     return exported, card["env"], env_config
+
+
+def _of_track(config: EvaluateConfig, world: EnvOptions) -> EnvOptions:
+    """The world with the efficiency that its track has, unless another is asked for."""
+    efficiency = TRACKS[config.track].efficiency
+    if config.track != RL and world.name != ALEM:
+        raise ConfigError(
+            f"track={config.track} is one of ALEM's, and this is env={world.name}; leave it out"
+        )
+    if efficiency is None or config.env.non_specialist_efficiency is not None:
+        return world
+    return dataclasses.replace(world, non_specialist_efficiency=efficiency)
 
 
 def world_for(exported: export.ExportedPolicy, folder: str, asked: AskedWorld) -> EnvOptions:
@@ -257,6 +287,7 @@ def _out_file(config: EvaluateConfig, protocol: dict) -> Path | None:
         f"{protocol['episodes']}worlds_from{protocol['first_seed']}",
         f"{protocol['max_steps']}steps",
     ]
+    parts += [config.track] * (config.track != RL) + ["mute"] * config.mute
     if config.env.non_specialist_efficiency is not None:
         parts.append(f"efficiency{config.env.non_specialist_efficiency:g}")
     missing = [name for name in ("sampled", RANDOM) if not getattr(config, name)]

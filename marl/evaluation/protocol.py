@@ -1,6 +1,6 @@
 """Plays whole episodes on named worlds, so that the same seed is always the same test.
 
-World s is reset with `key(s)`, and step t of it takes `fold_in(key(s), t)` (the track `rl`).
+Which keys reset a world and make its steps, its track says (`marl.evaluation.tracks`).
 Worlds are played in groups of one fixed width, short groups padded, so that a world's result does
 not depend on which others are played, or in what order. Nothing of a training run is touched.
 """
@@ -16,13 +16,13 @@ import numpy as np
 from jax import lax
 
 from alem_env import compiled, struct
+from marl.evaluation.tracks import RL, TRACKS
 from marl.types import Policy, PyTree
 
 FIRST_SEED = 9999  # protocol worlds
 NUM_WORLDS = 20
 MAX_STEPS = 10_000
 DEVELOPMENT_FIRST_SEED = 20_000
-TRACK = "rl"
 
 WIDTH = 10  # worlds side by side
 CHUNK = 100  # steps between two looks at the clock and at stop requests
@@ -30,7 +30,6 @@ RANDOM = "random"  # uniform over legal actions: a behaviour, and a player that 
 BEHAVIOURS = ("greedy", "sampled", RANDOM)
 
 _ACTION_STREAM = 1  # fold_in(step key, this) draws sampled and random actions
-GENERATOR = "threefry2x32"  # of the world's keys, whatever jax's default is
 
 
 class Interrupted(Exception):
@@ -62,6 +61,7 @@ class WorldResults:
 @struct.dataclass
 class _Game:
     t: jax.Array  # () int32, steps played
+    stream: jax.Array  # (W, ...), what the track makes keys of
     done: jax.Array  # (W,) bool
     length: jax.Array  # (W,) int32
     team_return: jax.Array  # (W,) float32
@@ -78,6 +78,7 @@ class Evaluator:
         env_params: the difficulty.
         policy: how parameters act; None if only random play is wanted.
         outcome: final states (W, ...) -> (achievements (W, A, n), scores: name -> (W, ...)).
+        track: which keys the worlds get, one of `TRACKS`.
         width: worlds side by side; results may differ in the last bits between widths.
     """
 
@@ -88,9 +89,10 @@ class Evaluator:
         policy: Policy | None,
         outcome: Callable[[PyTree], tuple[jax.Array, dict[str, jax.Array]]],
         width: int = WIDTH,
+        track: str = RL,
     ):
         self._env, self._env_params, self._policy = env, env_params, policy
-        self._width = width
+        self._width, self._track = width, TRACKS[track]
         self._start = compiled(self._start_games)
         self._advance = compiled(self._advance_games, donate_argnums=0)
         self._outcome = compiled(outcome)
@@ -148,9 +150,7 @@ class Evaluator:
             if should_stop is not None and should_stop():
                 raise Interrupted
             until = np.int32(min(t + CHUNK, max_steps))
-            game = self._advance(
-                game, lanes.astype(np.uint32), params, self._env_params, mode, until
-            )
+            game = self._advance(game, params, self._env_params, mode, until)
             t, done = int(game.t), np.asarray(game.done)
             running = int((~done).sum())
             report(t, int((~done[: len(seeds)]).sum()))
@@ -162,10 +162,12 @@ class Evaluator:
         return jax.tree.map(lambda x: np.array(x)[: len(seeds)], whole)
 
     def _start_games(self, seeds: jax.Array, env_params: PyTree) -> _Game:
-        observation, state = self._env.reset_batch(_world_keys(seeds), env_params)
+        reset_keys, stream = self._track.start(seeds)
+        observation, state = self._env.reset_batch(reset_keys, env_params)
         width, agents = observation.legal.shape[:2]
         return _Game(
             t=jnp.int32(0),
+            stream=stream,
             done=jnp.zeros(width, bool),
             length=jnp.zeros(width, jnp.int32),
             team_return=jnp.zeros(width, jnp.float32),
@@ -174,14 +176,12 @@ class Evaluator:
             carry=self._policy.init_carry((width, agents)) if self._policy else (),
         )
 
-    def _advance_games(self, game, seeds, params, env_params, mode, until) -> _Game:
-        keys = _world_keys(seeds)
-
+    def _advance_games(self, game, params, env_params, mode, until) -> _Game:
         def is_running(game: _Game):
             return (game.t < until) & ~game.done.all()
 
         def step(game: _Game) -> _Game:
-            step_keys = jax.vmap(jax.random.fold_in, (0, None))(keys, game.t)
+            step_keys, stream = self._track.step(game.stream, game.t)
             carry, actions = self._act(params, game, step_keys, mode)
             observation, state, reward, terminated, truncated, _ = self._env.step_batch(
                 step_keys, game.state, actions, env_params
@@ -189,6 +189,7 @@ class Evaluator:
             alive = ~game.done
             return _Game(
                 t=game.t + 1,
+                stream=stream,
                 done=game.done | terminated | truncated,
                 length=game.length + alive,
                 team_return=game.team_return + jnp.where(alive, reward.sum(-1), 0.0),
@@ -237,12 +238,6 @@ def _as_seeds(seeds: Sequence[int]) -> np.ndarray:
     if found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= 2**32:
         raise ValueError(f"seeds={seeds!r} must be whole numbers from 0 to {2**32 - 1}")
     return found.astype(np.int64)
-
-
-def _world_keys(seeds: jax.Array) -> jax.Array:
-    """(W,) typed keys: the words of key(seed), whatever generator jax defaults to."""
-    words = jnp.stack([jnp.zeros_like(seeds), seeds], -1)
-    return jax.random.wrap_key_data(words, impl=GENERATOR)
 
 
 def _where(mask: jax.Array, a: PyTree, b: PyTree) -> PyTree:

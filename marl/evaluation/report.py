@@ -11,11 +11,11 @@ from marl.evaluation.protocol import (
     MAX_STEPS,
     NUM_WORLDS,
     RANDOM,
-    TRACK,
     WorldResults,
 )
 from marl.evaluation.published import ROWS
 from marl.evaluation.statistics import bootstrap_interval, paired_difference
+from marl.evaluation.tracks import LLM, RL, TRACKS
 from marl.types import Scoring
 from marl.versions import package_versions
 
@@ -34,6 +34,8 @@ def make_report(
     world: Mapping[str, object],
     max_steps: int,
     facts: Mapping[str, object],
+    track: str = RL,
+    mute: bool = False,
 ) -> dict:
     """Everything about an evaluation, as plain values.
 
@@ -43,12 +45,14 @@ def make_report(
         world: options of the world: difficulty, rules_version, num_agents and so on.
         max_steps: the step limit that was used.
         facts: about the policy: learner, steps, seed.
+        track: which keys the worlds had.
+        mute: whether messages were blank.
     """
     seeds = next(iter(results.values())).seeds
     scoring = ENVIRONMENTS[name_of(world)].scoring
     return {
         "label": label,
-        "protocol": protocol_of(world, seeds, max_steps),
+        "protocol": protocol_of(world, seeds, max_steps, track, mute),
         "policy": dict(facts),
         "results": {name: _summary(r, scoring) for name, r in results.items()},
         "above_random": _above_random(results, scoring),
@@ -56,25 +60,34 @@ def make_report(
     }
 
 
-def protocol_of(world: Mapping[str, object], seeds: Sequence[int], max_steps: int) -> dict:
+def protocol_of(
+    world: Mapping[str, object],
+    seeds: Sequence[int],
+    max_steps: int,
+    track: str = RL,
+    mute: bool = False,
+) -> dict:
     """What an evaluation was, and on ALEM, whether it was the benchmark's whole protocol.
 
     Args:
         world: options of the world, as its environment describes them.
         seeds: reset seeds, one after another.
         max_steps: the step limit.
+        track, mute: as for `make_report`.
     """
     is_alem = name_of(world) == ALEM
-    is_comparable = is_alem and all(world.get(n) == value for n, value in _COMPARABLE.items())
+    is_as_published = all(world.get(n) == value for n, value in _COMPARABLE.items())
+    is_comparable = is_alem and is_as_published and track == RL and not mute
     is_whole = len(seeds) == NUM_WORLDS and int(seeds[0]) == FIRST_SEED and max_steps == MAX_STEPS
     return dict(world) | {
-        "track": TRACK,
+        "track": track,
+        "mute": mute,
         "first_seed": int(seeds[0]),
         "episodes": len(seeds),
         "max_steps": max_steps,
         "is_comparable": is_comparable,
         "is_whole_protocol": is_comparable and is_whole,
-        "step_keys": "fold_in(key(seed), step)",
+        "step_keys": TRACKS[track].step_keys,
     }
 
 
@@ -158,9 +171,12 @@ def _headline(protocol: dict) -> str:
         return f"{name}, {protocol['num_agents']} agents; {worlds}"
     without = protocol.get("without")
     left_out = f", without {without}" if without else ""
+    left_out += ", messages blank" if protocol.get("mute") else ""
     kind = "protocol" if protocol["is_whole_protocol"] else "REDUCED protocol"
     if not protocol["is_comparable"]:
         kind = "OTHER world than the protocol's"
+    if protocol["track"] == LLM:
+        kind = "language-model track"
     return (
         f"ALEM {protocol['difficulty']}, rules {protocol['rules_version']}, "
         f"{protocol['num_agents']} agents, {protocol['num_comm_channels']} channels{left_out}; "
@@ -199,7 +215,12 @@ def _notes(report: dict, *, has_references: bool) -> list[str]:
         )
     if name_of(protocol) != ALEM:
         return notes
-    if not protocol["is_comparable"]:
+    if protocol["track"] == LLM:
+        notes.append(
+            "the published language models played these worlds without message channels, under "
+            "rules 0.1.0: scripts/compare.py says for each table what differs"
+        )
+    elif not protocol["is_comparable"]:
         efficiency = protocol["non_specialist_efficiency"]
         notes.append(
             "published figures are for the whole game with 3 agents and 4 channels at the "

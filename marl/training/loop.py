@@ -12,7 +12,7 @@ from pathlib import Path
 import jax
 
 from marl.config import TrainConfig
-from marl.evaluation.protocol import GENERATOR
+from marl.evaluation.tracks import GENERATOR
 from marl.host import folder as folders
 from marl.host.heartbeat import Heartbeat
 from marl.host.progress import Display, make_display

@@ -140,7 +140,7 @@ OTHER = [
         dict(protocol={"non_specialist_efficiency": 0.2}),
         "here non-specialist efficiency 0.2, not non-specialist efficiency 0.1.",
     ),
-    (dict(protocol={"mute": True}), "here mute True, not no mute."),
+    (dict(protocol={"mute": True}), "here messages blank, not messages heard."),
     (dict(difficulty="medium"), "Another difficulty"),
 ]
 
@@ -293,3 +293,24 @@ def test_published_figures_are_the_source_s():
         if row.scores["base"] is not None and "mean" not in row.name:
             base, coord, total = means(row)
             assert total == pytest.approx((217 * base + 159 * coord) / 376, abs=0.1), row.name
+
+
+def test_a_run_stands_in_the_language_models_track_too(tmp_path):
+    """With the file that scripts/evaluate.py left beside it; what adds nothing is told."""
+    run = write_run(tmp_path / "a", [[WOOD]] * 20).parent
+    llm = {"track": "llm", "non_specialist_efficiency": 0.2}
+    other = write_run(tmp_path / "b", [[FORGE]] * 20, protocol=llm)
+    shutil.copy(other, run / "evaluation_hard_llm.json")
+    shutil.copy(run / "evaluation.json", run / "evaluation_hard_again.json")
+    shutil.copy(other, run / "policy_best_evaluation_hard_llm.json")
+    shutil.rmtree(tmp_path / "b")
+    found = find([str(run)])
+    assert [file.name for file in found.files] == ["evaluation.json", "evaluation_hard_llm.json"]
+    again, best = sorted(found.remarks)
+    assert "again.json is left out: the run has results under the same conditions" in again
+    assert "policy_best" in best and "not of the run's newest policy" in best
+    rows = [m.row() for m in methods_of(run)] + published_rows(["hard"])
+    tracks = {c.track: [r.name for r in of] for c, of in blocks(rows) if "ippo (cpu)" in
+              [r.name for r in of]}  # fmt: skip
+    assert set(tracks) == {"rl", "llm"}
+    assert "here track llm, not track rl" in as_markdown(rows)

@@ -12,11 +12,13 @@ import pytest
 from omegaconf import OmegaConf
 from toys import ToyWorld, toy_policy
 
+from alem_env import rng
 from marl.environments.alem import describe, make_environment
 from marl.evaluation import protocol
 from marl.evaluation.command import DEFAULT_WORLD, _out_file, play_all
-from marl.evaluation.protocol import BEHAVIOURS, Evaluator, Interrupted, _world_keys
+from marl.evaluation.protocol import BEHAVIOURS, Evaluator, Interrupted
 from marl.evaluation.report import format_report, make_report, protocol_of
+from marl.evaluation.tracks import LLM, RL, TRACKS
 from marl.host.heartbeat import Heartbeat
 from marl.host.progress import Lines, Silent, duration
 from marl.networks.factory import make_policy
@@ -116,10 +118,28 @@ def test_a_recurrent_policy_plays_a_world_alike_alone_and_among_others(kind):
 
 @pytest.mark.parametrize("seed", [0, 9999, 2**31 - 2, 2**31 - 1, 2**32 - 1])
 def test_worlds_have_the_keys_of_their_seeds(seed):
-    key = _world_keys(jnp.array([seed], jnp.uint32))
-    np.testing.assert_array_equal(
-        jax.random.key_data(key)[0], jax.random.key_data(jax.random.key(np.uint32(seed)))
-    )
+    key, stream = TRACKS[RL].start(jnp.array([seed], jnp.uint32))
+    of_seed = jax.random.key(np.uint32(seed))
+    np.testing.assert_array_equal(jax.random.key_data(key)[0], jax.random.key_data(of_seed))
+    step_key, _ = TRACKS[RL].step(stream, jnp.int32(7))
+    wanted = jax.random.key_data(jax.random.fold_in(of_seed, 7))
+    np.testing.assert_array_equal(jax.random.key_data(step_key)[0], wanted)
+
+
+def test_the_language_models_track_has_the_keys_of_their_harness():
+    """As `alem_env.verification` replays the recorded episodes, in benchmark's own splits."""
+    seeds = [3, 9999]
+    found, stream = TRACKS[LLM].start(jnp.array(seeds, jnp.uint32))
+    keys = [found]
+    for t in range(2):
+        found, stream = TRACKS[LLM].step(stream, jnp.int32(t))
+        keys.append(found)
+    for world, seed in enumerate(seeds):
+        key = rng.key(seed)
+        for found in keys:
+            key, used = jax.random.split(key)
+            wanted = jax.random.key_data(used)
+            np.testing.assert_array_equal(jax.random.key_data(found)[world], wanted)
 
 
 def test_one_world_of_a_large_seed_for_one_step(evaluator):
@@ -334,12 +354,14 @@ def test_results_of_other_protocols_have_other_names():
     def name(*options):
         config = make_evaluate_config(OmegaConf.create({**EVALUATE, **dict(options)}))
         seeds = range(config.first_seed, config.first_seed + config.episodes)
-        return _out_file(config, protocol_of(WORLD, seeds, config.max_steps))
+        how = {"track": config.track, "mute": config.mute}
+        return _out_file(config, protocol_of(WORLD, seeds, config.max_steps, **how))
 
     env = {**EVALUATE["env"], "non_specialist_efficiency": 0.5}
     changes = [
         ("episodes", 5), ("first_seed", 1), ("max_steps", 9), ("env", env),
         ("policy", "runs/x/policy_best"), ("random", False), ("sampled", False),
+        ("track", LLM), ("mute", True),
     ]  # fmt: skip
     assert len({name(), *(name(change) for change in changes)}) == len(changes) + 1
     assert name(("policy", "random")) is None
@@ -347,7 +369,7 @@ def test_results_of_other_protocols_have_other_names():
 
 EVALUATE = dict(
     policy="runs/x/policy", episodes=20, first_seed=9999, max_steps=10_000, sampled=True,
-    random=True, transfer=False, out=None,
+    random=True, transfer=False, track=RL, mute=False, out=None,
     env=dict.fromkeys(
         ["difficulty", "num_agents", "num_comm_channels", "rules_version",
          "non_specialist_efficiency"]

@@ -139,7 +139,7 @@ def asked_of(bundle):
     as_made = AskedWorld(**{field.name: None for field in dataclasses.fields(AskedWorld)})
     return EvaluateConfig(
         policy=str(bundle), episodes=1, first_seed=0, max_steps=1, sampled=False, random=False,
-        transfer=False, out=None, env=as_made,
+        transfer=False, track="rl", mute=False, out=None, env=as_made,
     )  # fmt: skip
 
 
