@@ -181,7 +181,7 @@ def _evaluate(assembly: Assembly, outcome: Outcome, stop: StopRequest) -> int:
             flush=True,
         )
     write_json(folder / EVALUATION_FILE, report | {"asked": asked})
-    note_scores(folder, report)
+    _note_scores(folder, report)
     table = format_report(report)
     write_atomic(folder / TABLE_FILE, table + "\n")
     print("\n" + table + "\n", flush=True)
@@ -254,15 +254,20 @@ def _best_params(folder: Path, outcome: Outcome) -> object | None:
     return None if all(jax.tree.leaves(same)) else params
 
 
-def note_scores(folder: Path, report: dict) -> None:
-    """Adds the scores to the cards of the policies that were played."""
+def newest_scores(report: dict) -> dict:
+    """For the card of the newest policy: all that was played, but the best one."""
     scores = _scores(report)
-    results = scores["results"]
-    newest = {name: result for name, result in results.items() if not name.startswith(CHOSEN)}
-    update_card(folder / POLICY_FOLDER, scores=scores | {"results": newest})
-    best = results.get(f"{CHOSEN}, greedy")
+    results = {n: r for n, r in scores["results"].items() if not n.startswith(CHOSEN)}
+    return scores | {"results": results}
+
+
+def _note_scores(folder: Path, report: dict) -> None:
+    """Adds the scores to the cards of the policies that were played."""
+    update_card(folder / POLICY_FOLDER, scores=newest_scores(report))
+    scores = _scores(report)
+    best = scores["results"].get(f"{CHOSEN}, greedy")
     if best is not None:
-        played = {"greedy": best, RANDOM: results[RANDOM]}
+        played = {"greedy": best, RANDOM: scores["results"][RANDOM]}
         update_card(folder / BEST_POLICY_FOLDER, scores=scores | {"results": played})
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from marl.config import TrainConfig
-from marl.export import load_params, save_policy
+from marl.export import load_params, save_policy, update_card
 from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
 from marl.host.files import absolute
 from marl.host.folder import CONFIG_FILE, RunFolderError, locked, read_config
@@ -14,7 +14,7 @@ from marl.read_config import make_train_config
 from marl.training.books import BEST_POLICY_FOLDER, CHECKPOINTS_FOLDER, POLICY_FOLDER
 from marl.training.checkpoint import CheckpointError, Checkpoints
 from marl.training.claiming import seed_folder
-from marl.training.command import assemble, earlier_report, note_scores
+from marl.training.command import assemble, earlier_report, newest_scores
 from marl.training.counters import Counters
 
 _CODES = {
@@ -146,4 +146,4 @@ def _note_scores_of(out: Path, report: dict, card: dict) -> None:
     """Adds the run's scores, if they are of these weights."""
     training = card["training"]
     if all(report["asked"].get(name) == training[name] for name in ("run_id", "update")):
-        note_scores(out, report)
+        update_card(out, scores=newest_scores(report))
