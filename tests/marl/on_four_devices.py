@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from test_runs_loop import assert_equal_states, changed, config_for, newest
+from toys import CARD
 
 import alem_env
 from marl import sharding
@@ -164,7 +165,7 @@ def config_on(devices, updates=4, stop_after=None, seeds=2):
 def parts_of(config):
     make = LEARNERS[config.learner.name].make
     learner = make(DelayedReward(8), config.network, config.learner.options)
-    return Assembly(learner, BundleExporter({}), None, {})
+    return Assembly(learner, BundleExporter(CARD), None, {})
 
 
 def go_on(folder, config):

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import jax
 import pytest
 from test_runs_loop import changed, config_for, run
+from toys import CARD
 
 from marl.host import device
 from marl.learners.registry import LEARNERS
@@ -40,7 +41,7 @@ def test_more_devices_than_there_are_is_refused_before_there_is_a_folder(tmp_pat
 def toy_parts(config):
     make = LEARNERS["ippo"].make
     learner = make(DelayedReward(2), config.network, config.learner.options)
-    return Assembly(learner, BundleExporter({}), None, {})
+    return Assembly(learner, BundleExporter(CARD), None, {})
 
 
 def test_what_an_update_takes_is_told_once(tmp_path, capsys):

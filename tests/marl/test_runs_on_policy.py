@@ -43,7 +43,7 @@ def make(config):
     learner = LEARNERS[config.learner.name].make(
         DelayedReward(config.num_envs), config.network, config.learner.options
     )
-    return Assembly(learner, BundleExporter({}), None, {})
+    return Assembly(learner, BundleExporter(CARD), None, {})
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -45,7 +45,7 @@ def make(config):
     learner = registry.get("pqn_vdn")(
         Mortal(config.num_envs), config.network, config.learner.options
     )
-    return Assembly(learner, BundleExporter({"network": learner.policy.recipe}), None, {})
+    return Assembly(learner, BundleExporter(CARD | {"network": learner.policy.recipe}), None, {})
 
 
 def test_resumed_equals_uninterrupted(tmp_path):

@@ -19,7 +19,7 @@ from test_runs_loop import (
     run,
 )
 from test_runs_recovery import Falling
-from toys import ToyLearner
+from toys import CARD, ToyLearner
 
 from marl.host.folder import RunFolderError, locked, prepare
 from marl.host.stopping import StopRequest
@@ -188,7 +188,7 @@ def test_learners_run_several_seeds(name, tmp_path):
         learner = LEARNERS[name].make(
             DelayedReward(config.num_envs), config.network, config.learner.options
         )
-        return Assembly(learner, BundleExporter({}), None, {})
+        return Assembly(learner, BundleExporter(CARD), None, {})
 
     def end_of(folder):
         update, state = newest(folder, parts())

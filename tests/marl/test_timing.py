@@ -5,6 +5,7 @@ import time
 
 import pytest
 from test_runs_loop import config_for
+from toys import CARD
 
 from marl.learners import ippo
 from marl.probes import DelayedReward
@@ -35,7 +36,7 @@ def test_rollout_learning_and_host_are_told_apart(tmp_path, monkeypatch):
         turns.append(1)
 
     slow = dataclasses.replace(learner, compile=compile_slow)
-    parts = Assembly(slow, BundleExporter({}), None, {})
+    parts = Assembly(slow, BundleExporter(CARD), None, {})
     figures = time_updates(config, parts, tmp_path / "run", between=turn)
     parts = [figures[name] for name in ("rollout_s", "learning_s", "host_s")]
     for took, slept in zip(parts, (0.1, 0.2, 0.3), strict=True):
