@@ -37,7 +37,7 @@ def test_help_teaches(tmp_path):
     assert len(explained(text)) > 40
     assert explained(text)["learner.lr=0.0005"] == "step size of Adam at the start"
     of_another = explained(call("train.py", "learner=pqn_vdn", "--help", cwd=tmp_path).stdout)
-    assert of_another["learner.lr=0.0003"] == "step size of RAdam at the start"
+    assert of_another["learner.lr=0.0005"] == "step size of RAdam at the start"
     assert not list(tmp_path.iterdir())
 
 

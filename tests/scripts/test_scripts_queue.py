@@ -94,7 +94,7 @@ def test_the_queue_of_the_results_page(tmp_path):
     assert [job.name for job in jobs] == [f"{x}_seed{s}" for s in (0, 1, 2) for x in learners]
     for job in jobs:
         config = job.config
-        assert (config.total_steps, config.name) == (5_000_000, "cpu")
+        assert (config.total_steps, config.name) == (3_000_000, "cpu")
         assert (config.env.difficulty, config.env.num_comm_channels) == ("hard", 4)
         assert job.name == f"{config.learner.name}_seed{config.seed}"
 
