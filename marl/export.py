@@ -139,6 +139,16 @@ def _write_card(place: Path, card: dict, name: str) -> None:
     write_atomic(place / README_FILE, policy_readme(card, name))
 
 
+def lost_if_replaced(folder: Path) -> list[str]:
+    """Names of what a bundle written there would delete, besides a bundle. A folder without a card
+    holds none."""
+    if not folder.is_dir():
+        return [folder.name] if folder.exists() else []
+    there = sorted(path.name for path in folder.iterdir())
+    own = {CARD_FILE, README_FILE, WEIGHTS_FILE} if CARD_FILE in there else set()
+    return [name for name in there if name not in own]
+
+
 def update_card(folder: Path, **entries: object) -> None:
     """Adds to the card of a bundle, for example the scores of its evaluation.
 

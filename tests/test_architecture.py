@@ -79,7 +79,7 @@ def modules(prefix: str) -> list[str]:
 @pytest.mark.parametrize("name", modules("alem_env"))
 def test_the_world_knows_nothing_of_learning(name):
     found = imported(SOURCES[name])
-    for package in ("marl", "hydra", "omegaconf", "optax", "orbax", "wandb"):
+    for package in ("marl", "hydra", "omegaconf", "optax", "orbax", "wandb", "flax", "chex"):
         assert not imports_of(package, found)
 
 

@@ -4,12 +4,12 @@ import dataclasses
 from pathlib import Path
 
 from marl.config import TrainConfig
-from marl.export import load_params, save_policy, update_card
+from marl.export import load_params, lost_if_replaced, save_policy, update_card
 from marl.host.exits import BAD_OPTION, FILES_FAILED, guarded
 from marl.host.files import absolute
 from marl.host.folder import CONFIG_FILE, RunFolderError, locked, read_config
 from marl.options import ConfigError
-from marl.policy_card import CARD_FILE, PolicyError, read_card
+from marl.policy_card import PolicyError, read_card
 from marl.read_config import make_train_config
 from marl.training.books import BEST_POLICY_FOLDER, CHECKPOINTS_FOLDER, POLICY_FOLDER
 from marl.training.checkpoint import CheckpointError, Checkpoints
@@ -68,8 +68,12 @@ def _run(options: Options) -> int:
 
 def _export(folder: Path, options: Options) -> None:
     out = folder / POLICY_FOLDER if options.out is None else absolute(options.out, "--out")
-    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not _is_bundle(out))):
-        raise PolicyError(f"--out={out} is there, and no policy bundle; name another folder")
+    lost = lost_if_replaced(out)
+    if lost:
+        raise PolicyError(
+            f"--out={out} is there, and no policy bundle alone: {', '.join(lost[:3])} would be "
+            "lost; name another folder"
+        )
     if options.best:
         params, card = _best(folder)
     else:
@@ -88,10 +92,6 @@ def _export(folder: Path, options: Options) -> None:
         + ("" if is_new else " (in place of the bundle that was there)"),
         flush=True,
     )
-
-
-def _is_bundle(folder: Path) -> bool:
-    return (folder / CARD_FILE).is_file()
 
 
 def _best(folder: Path) -> tuple[object, dict]:

@@ -79,6 +79,8 @@ def test_what_cannot_be_exported_is_refused_by_name(run_folder, tmp_path, capsys
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("dear")
     refused("is there, and no policy bundle", out=tmp_path / "mine")
+    (tmp_path / "mine" / "card.json").write_text('{"suit": "hearts"}')
+    refused("thesis.tex would be lost", out=tmp_path / "mine")
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "dear"
     with locked(run_folder):
         refused("is in use by process", out=tmp_path / "x")

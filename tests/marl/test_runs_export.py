@@ -20,7 +20,14 @@ from alem_env.core.batch import over_worlds
 from alem_env.observe.compact import observe
 from alem_env.reference import from_reference
 from marl.evaluation.command import _player
-from marl.export import describe_parameters, load_params, load_policy, save_policy, update_card
+from marl.export import (
+    describe_parameters,
+    load_params,
+    load_policy,
+    lost_if_replaced,
+    save_policy,
+    update_card,
+)
 from marl.networks.factory import make_policy
 from marl.networks.sizes import NetworkConfig
 from marl.play_config import AskedWorld, EvaluateConfig
@@ -209,6 +216,17 @@ def test_replaced_whole(trained, bundle):
     save_policy(bundle, doubled, trained[4])
     jax.tree.map(np.testing.assert_array_equal, load_policy(bundle).params, doubled)
     assert [p.name for p in bundle.parent.iterdir()] == ["policy"]
+
+
+def test_what_a_bundle_in_its_place_would_delete_is_known(bundle, tmp_path):
+    assert lost_if_replaced(bundle) == lost_if_replaced(tmp_path / "nowhere") == []
+    (bundle / "notes.txt").write_text("mine")
+    assert lost_if_replaced(bundle) == ["notes.txt"]
+    (tmp_path / "project").mkdir()
+    assert lost_if_replaced(tmp_path / "project") == []
+    (tmp_path / "project" / "README.md").write_text("of something else")
+    assert lost_if_replaced(tmp_path / "project") == ["README.md"]
+    assert lost_if_replaced(bundle / "notes.txt") == ["notes.txt"]
 
 
 def test_found_after_a_crash_between_two_renames(trained, bundle):

@@ -6,9 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from marl.networks import embedding, recipes
+from marl.networks import embedding, recipes, sizes
 from marl.networks.actor_critic import RecurrentActorCritic
 from marl.networks.centralised import make_centralised_policy
+from marl.networks.exported import exported_team, require_weights_fit
 from marl.networks.factory import make_policy
 from marl.networks.hypernetwork import make_hyper_policy
 from marl.networks.recurrent import GRU
@@ -171,6 +172,15 @@ def test_published_networks_have_the_published_sizes(make):
     assert config.embedding_gain == 2**0.5
     again = jax.eval_shape(recipes.follow(policy.recipe, task).init_params, jax.random.key(0))
     assert again == params
+
+
+@pytest.mark.parametrize("kind", recipes.MAKERS)
+def test_networks_of_every_kind_act_when_exported(kind):
+    """Their own weights are what acting needs, in preferences of every action."""
+    task = task_for_static({"num_agents": 3, "num_comm_channels": 4})
+    recipe = {"kind": kind, **({"epsilon": 0.1} if kind == sizes.RECURRENT_Q else {})}
+    params = jax.eval_shape(recipes.follow(recipe, task).init_params, jax.random.key(0))
+    require_weights_fit(exported_team(recipe, task), params, task)
 
 
 def test_initial_scales():
